@@ -36,7 +36,10 @@ type Delta struct {
 	Block int              // index of the block in Answer.Blocks
 	Kind  session.ItemKind // assistant_message, reasoning or tool_call
 	Tool  string           // tool_call: the name, with the first delta of the block
-	Text  string           // may be empty; for a tool_call a piece of its arguments
+	Text  string           // valid UTF-8, may be empty; for a tool_call a piece of its arguments
+	// Opaque says that the reasoning block has data that is no text: a signature,
+	// or redacted data. It comes before the first delta of the next block.
+	Opaque bool
 }
 
 // Answer is a whole answer of a model.
