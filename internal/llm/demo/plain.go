@@ -1,0 +1,103 @@
+package demo
+
+import (
+	"regexp"
+	"strings"
+
+	"loadline/internal/session"
+)
+
+// plain is a request in plain words, and the call that it means.
+type plain struct {
+	tool      string
+	example   string // for the help
+	hint      string // how a project gets this tool, when it may lack it
+	form      *regexp.Regexp
+	arguments func(groups []string) any
+}
+
+type pathArguments struct {
+	Path    string `json:"path"`
+	Content string `json:"content,omitempty"`
+}
+
+type patternArguments struct {
+	Pattern string `json:"pattern"`
+}
+
+type commandArguments struct {
+	Command string `json:"command"`
+}
+
+// name is one word, or several in quotes.
+const name = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
+
+// plains are tried in this order; it never changes.
+var plains = []plain{
+	{
+		tool: "Glob", example: "list the files",
+		form: regexp.MustCompile(`(?i)^(?:ls|(?:list|show)(?: me)?(?: all)?(?: the)?(?: files)?)(?: in ` + name + `)?$|^(?:what|which) files are (?:there|here)$`),
+		arguments: func(g []string) any {
+			if folder := strings.Trim(g[1], "`\"'/"); folder != "" && folder != "." {
+				return patternArguments{folder + "/**/*"}
+			}
+			return patternArguments{"**/*"}
+		},
+	},
+	{
+		tool: "Glob", example: "list *.md files",
+		form: regexp.MustCompile(`(?i)^(?:list|show|find)(?: me)?(?: all)?(?: the)? (\S*\*\S*)(?: files)?$`),
+		arguments: func(g []string) any {
+			pattern := unquote(g[1])
+			if !strings.Contains(pattern, "/") {
+				pattern = "**/" + pattern
+			}
+			return patternArguments{pattern}
+		},
+	},
+	{
+		tool: "Read", example: "read README.md",
+		form:      regexp.MustCompile(`(?i)^(?:read|open|show|print|cat)(?: me)?(?: the)?(?: file)? ` + name + `$`),
+		arguments: func(g []string) any { return pathArguments{Path: unquote(g[1])} },
+	},
+	{
+		tool: "Grep", example: "search for TODO",
+		form:      regexp.MustCompile(`(?i)^(?:search for|search|look for|find|grep for|grep)(?: the word)? (.+)$`),
+		arguments: func(g []string) any { return patternArguments{regexp.QuoteMeta(unquote(g[1]))} },
+	},
+	{
+		tool: "Write", example: "write hello to notes.txt", hint: ` A project with permission = "write" has it.`,
+		form:      regexp.MustCompile(`(?is)^(?:write|save) (.+) (?:to|in|into)(?: the)?(?: file)? ` + name + `$`),
+		arguments: func(g []string) any { return pathArguments{Path: unquote(g[2]), Content: unquote(g[1])} },
+	},
+	{
+		tool: "Bash", example: "run date", hint: " A manifest with enabled = true in [tools.Bash] brings it.",
+		form:      regexp.MustCompile("(?is)^run (.+)$"),
+		arguments: func(g []string) any { return commandArguments{unquote(g[1])} },
+	},
+}
+
+// politeness is what people put around a request.
+var politeness = regexp.MustCompile(`(?i)^(?:(?:please|can you|could you|would you|now),?\s+)+|(?:\s+please)?\s*(?:[!?]+|\b\.+)?\s*$`)
+
+// understand finds what a plain request means, and the arguments of its call.
+func understand(input string) (p plain, arguments string, understood bool) {
+	input = politeness.ReplaceAllString(input, "")
+	for _, p := range plains {
+		if groups := p.form.FindStringSubmatch(input); groups != nil {
+			encoded, err := session.EncodeJSON(p.arguments(groups))
+			return p, string(encoded), err == nil
+		}
+	}
+	return plain{}, "", false
+}
+
+// unquote takes off the quotes that people put around names.
+func unquote(s string) string {
+	for _, q := range []string{"`", `"`, "'"} {
+		if inner, ok := strings.CutPrefix(s, q); ok && strings.HasSuffix(inner, q) {
+			return strings.TrimSuffix(inner, q)
+		}
+	}
+	return s
+}
