@@ -1,0 +1,73 @@
+# Everything that is done to this project: `make help` lists it.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+# Tools live in bin/, their caches in .cache/: both are ignored by git.
+export PATH := $(CURDIR)/bin:$(PATH)
+export GOLANGCI_LINT_CACHE := $(CURDIR)/.cache/golangci-lint
+
+LINT := bin/golangci-lint
+FUZZ_TIME := 10s
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/server, a static binary
+	CGO_ENABLED=0 go build -trimpath -o bin/server ./cmd/server
+
+.PHONY: test
+test: tools format-check tidy-check lint race ## run everything that CI runs, and install what that needs
+
+# The last step, so that its closing lines close the log.
+.PHONY: race
+race:
+	go test -race -shuffle=on ./...
+
+.PHONY: lint
+lint: $(LINT) ## run go vet and the linters of .golangci.yml
+	go vet ./...
+	$(LINT) run
+
+.PHONY: fmt
+fmt: ## format the Go files
+	gofmt -w $(GO_FOLDERS)
+
+# Hidden folders hold caches and are not ours to format.
+GO_FOLDERS = $(wildcard *.go) $(wildcard bench cmd internal)
+
+.PHONY: format-check
+format-check:
+	@unformatted=$$(gofmt -l $(GO_FOLDERS)); \
+	if [ -n "$$unformatted" ]; then \
+		printf 'not formatted, run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; \
+	fi
+
+.PHONY: tidy-check
+tidy-check:
+	go mod tidy -diff
+
+.PHONY: fuzz
+fuzz: ## run each fuzz test for FUZZ_TIME (10s)
+	tools/fuzz.sh $(FUZZ_TIME)
+
+.PHONY: bench
+bench: ## measure against bench/floor and write docs/performance.md
+	go run ./bench -out docs/performance.md $(BENCH_FLAGS)
+
+.PHONY: tools
+tools: $(LINT) ## install what the tests and the linters need into bin/
+	tools/need.sh
+
+# A module of its own, so that none of the linters' requirements become ours.
+$(LINT): tools/go.mod tools/go.sum
+	go build -C tools -o ../$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: clean
+clean: ## remove what was built, not data
+	rm -rf bin .cache
