@@ -1,0 +1,20 @@
+package llm
+
+import (
+	"strconv"
+	"strings"
+
+	"loadline/internal/session"
+)
+
+// CallID is the id by which providers are told of the call with item number n.
+func CallID(n int64) string { return "call_" + strconv.FormatInt(n, 10) }
+
+// ResultText is a tool's result as a model is sent it: the summary, a blank line
+// and the content; the summary alone when the content is absent or blank.
+func ResultText(r session.ToolResult) string {
+	if r.Content == nil || strings.TrimSpace(*r.Content) == "" {
+		return r.Summary
+	}
+	return r.Summary + "\n\n" + *r.Content
+}
