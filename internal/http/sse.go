@@ -1,0 +1,173 @@
+package http
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"loadline/internal/session"
+)
+
+const (
+	pingEvery      = 15 * time.Second
+	streamWrite    = 30 * time.Second // a reader that takes longer for one write is gone
+	flushBytes     = 64 << 10         // a batch is written in pieces of about this
+	maxPooledBytes = 256 << 10        // larger buffers are left to the garbage collector
+)
+
+const eventStream = "text/event-stream"
+
+// appender appends an event in the form of one front-end protocol, or nothing.
+type appender func(b []byte, ev *session.Event) ([]byte, error)
+
+// streamer writes event streams. It is safe for concurrent use.
+type streamer struct {
+	stop    context.Context // ends when the server stops
+	log     zerolog.Logger
+	buffers *sync.Pool // of *[]byte: held only while a batch is written, so idle readers cost none
+}
+
+func newStreamer(stop context.Context, log zerolog.Logger) streamer {
+	return streamer{stop, log, &sync.Pool{New: func() any { return new([]byte) }}}
+}
+
+// follow answers with the events of sub until it ends, the client goes, a write
+// fails or the server stops, and closes sub. One goroutine writes, so that a ping
+// never lands inside an event. Whatever ends the stream, the client resumes by id.
+func (s *streamer) follow(w http.ResponseWriter, r *http.Request, sub Subscription, form appender) {
+	defer sub.Close()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.stop, func() { cancel(errStopping) })()
+
+	f := feed{w: w, conn: http.NewResponseController(w), sub: sub, form: form, buffers: s.buffers}
+	err := f.open()
+	for err == nil && r.Method != http.MethodHead {
+		if err = f.untilPing(ctx); err == nil {
+			err = f.write([]byte(": ping\n\n"))
+		}
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		s.log.Info().Err(err).Str("route", routeOf(r)).Msg("stream ended early")
+	}
+}
+
+// feed is one open stream.
+type feed struct {
+	w       http.ResponseWriter
+	conn    *http.ResponseController
+	sub     Subscription
+	form    appender
+	buffers *sync.Pool
+}
+
+// open sends the headers at once. The read deadline has to go: when it passes,
+// net/http takes a waiting client for one that left.
+func (f *feed) open() error {
+	h := f.w.Header()
+	h.Set("Content-Type", eventStream)
+	h.Set("X-Accel-Buffering", "no")
+	if err := f.conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	f.w.WriteHeader(http.StatusOK)
+	return f.write(nil)
+}
+
+// untilPing writes events until a ping is due, and returns nil then.
+func (f *feed) untilPing(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, pingEvery) // one for many calls of Next: they make no garbage
+	defer cancel()
+	for {
+		events, err := f.sub.Next(waiting)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.writeEvents(events); err != nil {
+			return err
+		}
+	}
+}
+
+// writeEvents writes a batch, flushed once unless it is large.
+func (f *feed) writeEvents(events []session.Event) error {
+	buffer := f.buffers.Get().(*[]byte)
+	b, err := (*buffer)[:0], error(nil)
+	for i := range events {
+		if b, err = f.form(b, &events[i]); err != nil {
+			return err
+		}
+		if len(b) >= flushBytes {
+			if err = f.write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	if len(b) > 0 {
+		err = f.write(b)
+	}
+	if cap(b) <= maxPooledBytes {
+		*buffer = b
+		f.buffers.Put(buffer)
+	}
+	return err
+}
+
+func (f *feed) write(b []byte) error {
+	if err := f.conn.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
+		return err
+	}
+	if _, err := f.w.Write(b); err != nil {
+		return err
+	}
+	return f.conn.Flush()
+}
+
+// appendEvent is the form of our own protocol.
+func appendEvent(b []byte, ev *session.Event) ([]byte, error) {
+	if id := ev.ID(); id != "" {
+		b = append(b, "id: "...)
+		b = append(b, id...)
+		b = append(b, '\n')
+	}
+	b = append(b, "event: "...)
+	b = append(b, ev.Type...)
+	b = append(b, "\ndata: "...)
+	b, err := ev.AppendJSON(b)
+	return append(b, "\n\n"...), err
+}
+
+// prefers reports whether the client would rather have the media type want than
+// have; on a tie it would not.
+func prefers(r *http.Request, want, have string) bool {
+	return quality(r.Header, want) > quality(r.Header, have)
+}
+
+// quality is the weight that the Accept header gives to exactly this media type.
+func quality(h http.Header, mediaType string) float64 {
+	best := 0.0
+	for _, part := range strings.Split(strings.Join(h.Values("Accept"), ","), ",") {
+		named, params, err := mime.ParseMediaType(part)
+		if err != nil || named != mediaType {
+			continue
+		}
+		q, err := strconv.ParseFloat(params["q"], 64)
+		if err != nil {
+			q = 1
+		}
+		best = max(best, q)
+	}
+	return best
+}

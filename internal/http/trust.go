@@ -1,0 +1,138 @@
+package http
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// hosts are the names under which the server may be addressed, lower case, without
+// port. Others are refused, so that a name that an attacker points at this machine
+// gives his page nothing.
+type hosts map[string]bool
+
+func (s *Server) newHosts() hosts {
+	h := hosts{"localhost": true, "127.0.0.1": true, "::1": true}
+	h[hostName(s.config.Listen)] = true
+	for _, name := range s.config.AllowedHosts {
+		h[hostName(name)] = true
+	}
+	delete(h, "")
+	return h
+}
+
+func (h hosts) check(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !h[hostName(r.Host)] {
+			writeProblem(w, newProblem(codeMisdirectedHost, fmt.Sprintf("the Host header is %q: add its name to server.allowed_hosts if it is yours", r.Host)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostName is host without port and brackets, in lower case.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+}
+
+// origins are the sites beside the server's own whose pages may use the API.
+type origins struct {
+	allowed map[string]bool
+	guard   *http.CrossOriginProtection
+}
+
+func (s *Server) newOrigins() (*origins, error) {
+	o := &origins{map[string]bool{}, http.NewCrossOriginProtection()}
+	for _, origin := range s.config.AllowedOrigins {
+		if err := o.guard.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("server.allowed_origins: %w", err)
+		}
+		o.allowed[origin] = true
+	}
+	o.guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, newProblem(codeCrossOrigin, ""))
+	}))
+	return o, nil
+}
+
+// share lets pages of allowed origins read answers, and answers their preflights.
+func (o *origins) share(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h, origin := w.Header(), r.Header.Get("Origin")
+		h.Add("Vary", "Origin")
+		if o.allowed[origin] {
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Set("Access-Control-Allow-Credentials", "true")
+			h.Set("Access-Control-Expose-Headers", "Location, Idempotency-Replayed, Retry-After")
+		}
+		if r.Method != http.MethodOptions || origin == "" || r.Header.Get("Access-Control-Request-Method") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !o.allowed[origin] {
+			writeProblem(w, newProblem(codeCrossOrigin, ""))
+			return
+		}
+		h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE")
+		h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID")
+		h.Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+// protect refuses requests that change something and come from other sites.
+func (o *origins) protect(next http.Handler) http.Handler { return o.guard.Handler(next) }
+
+// keys decides who may ask.
+type keys struct {
+	hashes [][]byte        // of the keys; none means that everybody may
+	open   map[string]bool // paths for which nobody needs one
+}
+
+func (s *Server) newKeys(routes []route) (*keys, error) {
+	k := &keys{open: map[string]bool{}}
+	for _, r := range routes {
+		k.open[r.pattern] = r.open
+	}
+	for name, hash := range s.config.Keys {
+		digits, ok := strings.CutPrefix(hash, "sha256:")
+		raw, err := hex.DecodeString(digits)
+		if !ok || err != nil || len(raw) != sha256.Size {
+			return nil, fmt.Errorf(`server.keys.%s: it must be "sha256:" and 64 hex digits`, name)
+		}
+		k.hashes = append(k.hashes, raw)
+	}
+	return k, nil
+}
+
+func (k *keys) require(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(k.hashes) > 0 && !k.open[r.URL.Path] && !k.known(r.Header.Get("Authorization")) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="loadline"`)
+			writeProblem(w, newProblem(codeUnauthorized, ""))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// known compares with every key, in a time that tells nothing of them.
+func (k *keys) known(authorization string) bool {
+	scheme, key, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	hash, found := sha256.Sum256([]byte(strings.TrimSpace(key))), 0
+	for _, known := range k.hashes {
+		found |= subtle.ConstantTimeCompare(hash[:], known)
+	}
+	return found == 1
+}

@@ -1,0 +1,149 @@
+package http
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"loadline/internal/session"
+)
+
+const maxKeyBytes = 255 // of an Idempotency-Key
+
+// submission is the body of a new turn, with its defaults filled in.
+type submission struct {
+	Input string       `json:"input"`
+	Mode  session.Mode `json:"mode"`
+}
+
+func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	body, err := s.readSubmission(w, r)
+	if err != nil {
+		return err
+	}
+	key, err := submitKey(r.Header, body)
+	if err != nil {
+		return err
+	}
+	turn, replayed, err := s.config.Turns.Submit(r.Context(), id, body.Input, body.Mode, key)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", sessionPath(id)+"/turns/"+string(turn.ID))
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	if !prefers(r, eventStream, "application/json") {
+		return writeJSON(w, http.StatusAccepted, turn)
+	}
+	events, err := s.config.Streams.SubscribeTurn(r.Context(), id, turn.ID)
+	if err != nil {
+		return err
+	}
+	s.stream.follow(w, r, events, appendEvent)
+	return nil
+}
+
+func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (submission, error) {
+	body, err := readBody(w, r, s.config.BodyMaxBytes)
+	if err != nil {
+		return submission{}, err
+	}
+	f, err := newForm(body)
+	if err != nil {
+		return submission{}, err
+	}
+	_, given := f.fields["input"]
+	input, mode := f.text("input"), f.text("mode")
+	if !given {
+		f.refuse("input", "is missing: it must be a string that is not blank")
+	} else if input != nil && blank(*input) {
+		f.refuse("input", "is blank: it must hold some text")
+	}
+	sub := submission{orEmpty(input), session.ModeEnqueue}
+	if mode != nil {
+		sub.Mode = session.Mode(*mode)
+	}
+	if sub.Mode != session.ModeEnqueue && sub.Mode != session.ModeReject {
+		f.refuse("mode", "must be %q or %q", session.ModeEnqueue, session.ModeReject)
+	}
+	return sub, f.done()
+}
+
+// submitKey reads the Idempotency-Key header; nil when there is none.
+func submitKey(h http.Header, body submission) (*session.SubmitKey, error) {
+	values := h.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return nil, nil
+	}
+	key := values[0]
+	valid := len(values) == 1 && key != "" && len(key) <= maxKeyBytes
+	for _, c := range []byte(key) {
+		valid = valid && c > ' ' && c <= '~'
+	}
+	if !valid {
+		return nil, newProblem(codeInvalidParameter, fmt.Sprintf("Idempotency-Key must be one value of 1 to %d visible ASCII characters", maxKeyBytes))
+	}
+	canonical, err := session.EncodeJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	return &session.SubmitKey{Key: key, BodyHash: sha256.Sum256(canonical)}, nil
+}
+
+func (s *Server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
+	id, turnID, err := turnIDs(r)
+	if err != nil {
+		return err
+	}
+	turn, err := s.config.Turns.Cancel(r.Context(), id, turnID)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, turn)
+}
+
+func (s *Server) getTurn(w http.ResponseWriter, r *http.Request) error {
+	id, turnID, err := turnIDs(r)
+	if err != nil {
+		return err
+	}
+	turn, err := s.config.TurnLog.Turn(r.Context(), id, turnID)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, turn)
+}
+
+func (s *Server) listTurns(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.existing(r)
+	if err != nil {
+		return err
+	}
+	after, limit, err := pageQuery(r, session.ParseTurnID)
+	if err != nil {
+		return err
+	}
+	p, err := readPage(after, limit, func(after session.TurnID, limit int) ([]session.Turn, error) {
+		return s.config.TurnLog.Turns(r.Context(), id, after, limit)
+	}, func(last session.Turn) session.TurnID { return last.ID })
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, p)
+}
+
+func turnIDs(r *http.Request) (session.ID, session.TurnID, error) {
+	id, err := sessionID(r)
+	if err != nil {
+		return "", "", err
+	}
+	turnID, err := session.ParseTurnID(chi.URLParam(r, "turn_id"))
+	return id, turnID, err
+}
