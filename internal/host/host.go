@@ -1,0 +1,253 @@
+// Package host keeps the sessions that are alive: it runs one turn at a time in
+// each, queues the others, cancels, recovers what a crash left, and stops. Each
+// session has one owner, and every write of that owner carries its generation.
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"loadline/internal/session"
+	"loadline/internal/worker"
+)
+
+// Log is the durable log of sessions.
+type Log interface {
+	Append(ctx context.Context, b *session.Batch) error
+	History(ctx context.Context, id session.ID) ([]session.Item, error)
+	TakeOver(ctx context.Context, id session.ID) (session.Lease, session.Session, error)
+}
+
+// Sessions makes and deletes sessions.
+type Sessions interface {
+	CreateSession(ctx context.Context, s session.Session) (session.Lease, error)
+	Session(ctx context.Context, id session.ID) (session.Session, error)
+	DeleteSession(ctx context.Context, id session.ID) error
+}
+
+// Turns finds turns.
+type Turns interface {
+	Turn(ctx context.Context, id session.ID, turn session.TurnID) (session.Turn, error)
+	OpenTurns(ctx context.Context, id session.ID) ([]session.Turn, error)
+	Unfinished(ctx context.Context) ([]session.ID, error)
+}
+
+// Submissions finds turns by how they were submitted.
+type Submissions interface {
+	SubmitKey(ctx context.Context, id session.ID, key string) (session.SubmitKey, bool, error)
+	QueuedSeq(ctx context.Context, id session.ID, turn session.TurnID) (int64, error)
+}
+
+// Store is all of it.
+type Store interface {
+	Log
+	Sessions
+	Turns
+	Submissions
+}
+
+// Topic carries the events of one session to whoever reads its stream.
+type Topic interface {
+	Publish(events []session.Event)
+	Emit(ev session.Event)
+	Subscribe(c session.Cursor) Subscription
+	Close()
+}
+
+// Subscription is one reader's place in a stream. It is an alias of an unnamed type,
+// so that who passes it on need not know this package.
+type Subscription = interface {
+	// Next waits for the next events. It returns io.EOF when the stream is over and
+	// session.ErrSlow when the reader lags too far. The slice is valid until the
+	// next call.
+	Next(ctx context.Context) ([]session.Event, error)
+	Close()
+}
+
+// Project is how turns of a project are run.
+type Project struct {
+	Engine             *worker.Engine
+	StallAfter         time.Duration // silence after which a running turn counts as wedged
+	InterruptOnRestart bool          // instead of resuming
+}
+
+// Config is what a host is made of.
+type Config struct {
+	Store    Store
+	NewTopic func(id session.ID, lastSeq int64) Topic
+	Projects map[string]Project
+	// Orphan runs turns of sessions whose project is not in Projects any more. It
+	// fails them in words.
+	Orphan Project
+	// TurnEnded is called after each terminal commit; it must not block. May be nil.
+	TurnEnded func(id session.ID)
+	Registry  prometheus.Registerer
+	Log       zerolog.Logger
+}
+
+// Host owns the live sessions. It is safe for concurrent use.
+type Host struct {
+	Config
+	metrics *metrics
+
+	turns   sync.WaitGroup  // goroutines that run turns
+	ctx     context.Context // of all turns; its cause says why they stop
+	cancel  context.CancelCauseFunc
+	abandon context.Context // ends when the disk is no longer waited for
+	giveUp  context.CancelFunc
+
+	mu       sync.Mutex // guards the fields below, and refs and idle of each live session
+	stopping bool
+	live     map[session.ID]*live
+	idle     idleList
+}
+
+// New makes a host. It owns nothing until sessions are used or Recover is called.
+func New(c Config) *Host {
+	h := &Host{Config: c, live: map[session.ID]*live{}}
+	h.ctx, h.cancel = context.WithCancelCause(context.Background())
+	h.abandon, h.giveUp = context.WithCancel(context.Background())
+	h.metrics = newMetrics(c.Registry, h.countWedged)
+	return h
+}
+
+// Create makes a session in a project. The project may be empty when there is only
+// one, or one named default.
+func (h *Host) Create(ctx context.Context, project, title string, metadata map[string]string) (session.Session, error) {
+	project, err := h.chooseProject(project)
+	if err != nil {
+		return session.Session{}, err
+	}
+	if h.isStopping() {
+		return session.Session{}, session.ErrStopping
+	}
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	now := session.Now()
+	s := session.Session{ID: session.NewID(), Project: project, Title: title, Metadata: metadata, State: session.StateIdle, CreatedAt: now, UpdatedAt: now}
+	lease, err := h.Store.CreateSession(ctx, s)
+	if err != nil {
+		return session.Session{}, err
+	}
+	h.adopt(s, lease)
+	return s, nil
+}
+
+func (h *Host) chooseProject(name string) (string, error) {
+	if name != "" {
+		if _, ok := h.Projects[name]; !ok {
+			return "", session.ErrUnknownProject
+		}
+		return name, nil
+	}
+	if _, ok := h.Projects["default"]; ok {
+		return "default", nil
+	}
+	if len(h.Projects) != 1 {
+		return "", session.ErrProjectRequired
+	}
+	for only := range h.Projects {
+		name = only
+	}
+	return name, nil
+}
+
+func (h *Host) project(name string) Project {
+	if p, ok := h.Projects[name]; ok {
+		return p
+	}
+	return h.Orphan
+}
+
+// Subscribe reads a session's stream from a cursor on.
+func (h *Host) Subscribe(ctx context.Context, id session.ID, c session.Cursor) (Subscription, error) {
+	l, err := h.acquire(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &subscription{Subscription: l.topic.Subscribe(c), release: sync.OnceFunc(func() { h.release(l) })}, nil
+}
+
+// SubscribeTurn reads the events of one turn alone, from its turn.queued on. The
+// subscription is over after the turn's terminal event.
+func (h *Host) SubscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error) {
+	queuedSeq, err := h.Store.QueuedSeq(ctx, id, turn)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := h.Subscribe(ctx, id, session.Cursor{Seq: queuedSeq - 1, Offset: -1})
+	if err != nil {
+		return nil, err
+	}
+	return &turnSubscription{Subscription: whole, turn: turn}, nil
+}
+
+func (h *Host) isStopping() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stopping
+}
+
+// Recover takes over the sessions that have an unfinished turn and goes on with
+// them, as their project says. It returns when all of them are running, queued or
+// ended again; one that fails is logged and reported, the others go on.
+func (h *Host) Recover(ctx context.Context) error {
+	ids, err := h.Store.Unfinished(ctx)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, id := range ids {
+		if err := h.recoverSession(ctx, id); err != nil {
+			h.Log.Error().Err(err).Str("session", string(id)).Msg("session cannot be recovered")
+			failed = append(failed, err)
+		}
+	}
+	if len(ids) > 0 {
+		h.Log.Info().Int("sessions", len(ids)-len(failed)).Msg("unfinished turns taken up again")
+	}
+	return errors.Join(failed...)
+}
+
+// Stop refuses new turns, lets running ones go on for drain, then ends them as
+// interrupted; queued turns stay queued for the next start. Streams are closed. It
+// returns within drain and 4 s.
+func (h *Host) Stop(drain time.Duration) {
+	h.mu.Lock()
+	h.stopping = true
+	h.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.turns.Wait()
+	}()
+	if !waitFor(done, drain) {
+		h.cancel(worker.ErrServerStopping)
+		if !waitFor(done, 3*time.Second) {
+			h.giveUp()
+			if !waitFor(done, time.Second) {
+				h.Log.Error().Msg("a turn did not end in time; it is recovered at the next start")
+			}
+		}
+	}
+	h.cancel(worker.ErrServerStopping)
+	h.giveUp()
+	h.closeStreams()
+}
+
+func waitFor(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

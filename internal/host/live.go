@@ -1,0 +1,233 @@
+package host
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"loadline/internal/session"
+	"loadline/internal/worker"
+)
+
+// live is a session in memory. Whoever uses it holds a reference: a call in
+// progress, a subscription, a running turn.
+type live struct {
+	host *Host
+	id   session.ID
+	refs int // guarded by the host's mu
+
+	lastSign   atomic.Int64 // Unix microseconds of its last commit or delta
+	stallAfter atomic.Int64 // microseconds of silence that its running turn may keep; 0 while none runs
+
+	mu     sync.Mutex // guards the fields below; held through commits, so that events are published in order
+	loaded bool
+	gone   bool // deleted, or lost to another owner
+	// unfinished says that turns of an earlier owner are still to be taken up.
+	unfinished bool
+	project    string
+	topic      Topic
+	lease      session.Lease // zero until this host has taken the session over
+	running    *running
+	queue      []session.Turn
+	history    *worker.History // nil while not loaded
+}
+
+// running is a turn that runs now.
+type running struct {
+	turn   session.Turn
+	cancel context.CancelCauseFunc
+	ended  chan struct{} // closed after the terminal commit, or when the turn is given up
+
+	unstored atomic.Bool // its end is known, but the disk refuses it
+}
+
+// acquire finds or loads a session and holds it.
+func (h *Host) acquire(ctx context.Context, id session.ID) (*live, error) {
+	h.mu.Lock()
+	l, ok := h.live[id]
+	if !ok {
+		l = &live{host: h, id: id}
+		h.live[id] = l
+	}
+	l.refs++
+	h.idle.remove(l)
+	h.mu.Unlock()
+
+	if err := l.load(ctx); err != nil {
+		h.release(l)
+		return nil, err
+	}
+	return l, nil
+}
+
+// load reads the session's head, once.
+func (l *live) load(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return session.ErrNotFound
+	}
+	if l.loaded {
+		return nil
+	}
+	s, err := l.host.Store.Session(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	l.fill(s)
+	return nil
+}
+
+func (l *live) fill(s session.Session) {
+	l.project, l.topic, l.loaded = s.Project, l.host.NewTopic(l.id, s.LastSeq), true
+}
+
+// adopt makes a session live that was just created.
+func (h *Host) adopt(s session.Session, lease session.Lease) {
+	l := &live{host: h, id: s.ID, refs: 1, lease: lease, history: &worker.History{}}
+	l.fill(s)
+	h.mu.Lock()
+	h.live[s.ID] = l
+	h.mu.Unlock()
+	h.release(l)
+}
+
+// release lets go of a session. One that nobody holds stays in memory for a while,
+// within bounds.
+func (h *Host) release(l *live) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l.refs--
+	if l.refs > 0 {
+		return
+	}
+	l.mu.Lock()
+	keep := l.loaded && !l.gone
+	bytes := l.historyBytes()
+	l.mu.Unlock()
+	if !keep {
+		h.forget(l)
+		return
+	}
+	h.idle.add(l, bytes)
+	for h.idle.over() {
+		h.forget(h.idle.oldest())
+	}
+}
+
+// forget drops a session from memory. The host's mu is held.
+func (h *Host) forget(l *live) {
+	h.idle.remove(l)
+	if h.live[l.id] == l {
+		delete(h.live, l.id)
+	}
+}
+
+// historyBytes estimates what the history holds in memory.
+func (l *live) historyBytes() int64 {
+	const itemBytes = 300
+	var sum int64
+	if l.history == nil {
+		return 0
+	}
+	for i := range l.history.Items {
+		sum += itemBytes + textBytes(&l.history.Items[i])
+	}
+	return sum
+}
+
+func textBytes(item *session.Item) int64 {
+	switch {
+	case item.UserMessage != nil:
+		return int64(len(item.UserMessage.Text))
+	case item.AssistantMessage != nil:
+		return int64(len(item.AssistantMessage.Text))
+	case item.Reasoning != nil:
+		return int64(len(item.Reasoning.Text) + len(item.Reasoning.Signature) + len(item.Reasoning.Redacted))
+	case item.ToolCall != nil:
+		return int64(len(item.ToolCall.Arguments) + len(item.ToolCall.Raw))
+	case item.ToolResult != nil && item.ToolResult.Content != nil:
+		return int64(len(*item.ToolResult.Content))
+	}
+	return 0
+}
+
+// own takes the session over, once, loads its history, and goes on with the turns
+// that an earlier owner left unfinished. Its mu is held.
+func (l *live) own(ctx context.Context) error {
+	if l.lease.Generation == 0 {
+		lease, s, err := l.host.Store.TakeOver(ctx, l.id)
+		if err != nil {
+			return err
+		}
+		l.lease = lease
+		l.unfinished = s.State == session.StateRunning || s.Queued > 0
+	}
+	if l.history == nil {
+		items, err := l.host.Store.History(ctx, l.id)
+		if err != nil {
+			return err
+		}
+		l.history = &worker.History{Items: items}
+	}
+	if !l.unfinished {
+		return nil
+	}
+	open, err := l.host.Store.OpenTurns(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	l.unfinished = false
+	l.takeUp(open)
+	return nil
+}
+
+// takeUp goes on with open turns: the running one first, if there is one, then the
+// queued ones. Its mu is held.
+func (l *live) takeUp(open []session.Turn) {
+	if len(open) > 0 && open[0].State == session.TurnRunning {
+		l.queue = open[1:]
+		l.run(open[0], true)
+		return
+	}
+	l.queue = open
+	l.startNext()
+}
+
+// commit stores events and publishes them. Its mu is held.
+func (l *live) commit(ctx context.Context, key *session.SubmitKey, events []session.Event) error {
+	batch := session.Batch{Lease: l.lease, Events: events, Key: key}
+	if err := l.host.Store.Append(ctx, &batch); err != nil {
+		return err
+	}
+	l.sign()
+	l.topic.Publish(batch.Events)
+	return nil
+}
+
+func (l *live) sign() { l.lastSign.Store(time.Now().UnixMicro()) }
+
+// closeStreams ends all subscriptions.
+func (h *Host) closeStreams() {
+	for _, l := range h.held() {
+		l.mu.Lock()
+		if l.topic != nil {
+			l.topic.Close()
+		}
+		l.mu.Unlock()
+	}
+}
+
+// held lists the sessions that somebody uses now.
+func (h *Host) held() []*live {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*live, 0, len(h.live))
+	for _, l := range h.live {
+		if l.refs > 0 {
+			all = append(all, l)
+		}
+	}
+	return all
+}
