@@ -1,0 +1,3 @@
+package store
+
+func child(role, dir string) int { return 2 }

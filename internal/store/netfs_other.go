@@ -1,0 +1,6 @@
+//go:build !linux
+
+package store
+
+// networkFileSystem is not known here.
+func networkFileSystem(string) string { return "" }

@@ -1,0 +1,119 @@
+-- name: create_session
+INSERT INTO sessions (id, project, title, metadata, generation, queued, running, last_seq, created_at, updated_at)
+VALUES ($1, $2, $3, $4, 1, 0, 0, 0, $5, $6)
+
+-- name: session
+SELECT id, project, title, metadata, queued, running, last_seq, created_at, updated_at FROM sessions WHERE id = $1
+
+-- name: sessions
+SELECT id, project, title, metadata, queued, running, last_seq, created_at, updated_at FROM sessions
+WHERE id < $1 ORDER BY id DESC LIMIT $2
+
+-- name: session_exists
+SELECT 1 FROM sessions WHERE id = $1
+
+-- name: update_session
+UPDATE sessions SET title = coalesce($2, title), metadata = coalesce($3, metadata) WHERE id = $1
+RETURNING id, project, title, metadata, queued, running, last_seq, created_at, updated_at
+
+-- name: take_over
+UPDATE sessions SET generation = generation + 1 WHERE id = $1
+RETURNING generation, id, project, title, metadata, queued, running, last_seq, created_at, updated_at
+
+-- name: unfinished
+SELECT s.id FROM (SELECT DISTINCT session FROM turns WHERE ended_at IS NULL) t JOIN sessions s ON s.row = t.session ORDER BY s.id
+
+-- name: bury
+INSERT INTO graves (session) SELECT row FROM sessions WHERE id = $1
+
+-- name: delete_session
+DELETE FROM sessions WHERE id = $1
+
+-- name: grave
+SELECT session FROM graves LIMIT 1
+
+-- name: sweep_log
+DELETE FROM log WHERE row IN (SELECT row FROM log WHERE session = $1 LIMIT $2)
+
+-- name: sweep_turns
+DELETE FROM turns WHERE row IN (SELECT row FROM turns WHERE session = $1 LIMIT $2)
+
+-- name: sweep_submit_keys
+DELETE FROM submit_keys WHERE row IN (SELECT row FROM submit_keys WHERE session = $1 LIMIT $2)
+
+-- name: close_grave
+DELETE FROM graves WHERE session = $1
+
+-- name: append_session
+UPDATE sessions SET last_seq = last_seq + $3, queued = queued + $4, running = running + $5, updated_at = $6
+WHERE id = $1 AND generation = $2
+RETURNING row, last_seq
+
+-- name: insert_turn
+INSERT INTO turns (session, id, state, input, mode, created_at, started_at, ended_at,
+    steps, input_tokens, cached_input_tokens, output_tokens, error_code, error_detail)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+
+-- name: advance_turn
+UPDATE turns SET state = 'running', started_at = coalesce($4, started_at), steps = steps + $5, input_tokens = input_tokens + $6,
+    cached_input_tokens = cached_input_tokens + $7, output_tokens = output_tokens + $8
+WHERE session = $1 AND id = $2 AND state = $3
+RETURNING row
+
+-- name: end_turn
+UPDATE turns SET state = $4, started_at = $5, ended_at = $6, steps = $7, input_tokens = $8,
+    cached_input_tokens = $9, output_tokens = $10, error_code = $11, error_detail = $12
+WHERE session = $1 AND id = $2 AND state = $3
+RETURNING row
+
+-- name: running_turn
+SELECT row FROM turns WHERE session = $1 AND id = $2 AND state = 'running'
+
+-- name: insert_log
+INSERT INTO log (session, seq, code, turn, at, n, text, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+
+-- name: purge_submit_keys
+DELETE FROM submit_keys WHERE created_at <= $1 AND row IN (
+    SELECT row FROM (SELECT row FROM submit_keys ORDER BY row LIMIT 2)
+    UNION ALL SELECT row FROM submit_keys WHERE session = $2 AND key = $3)
+
+-- name: insert_submit_key
+INSERT INTO submit_keys (session, key, body_hash, turn_id, created_at) VALUES ($1, $2, $3, $4, $5)
+
+-- name: submit_key
+SELECT k.body_hash, k.turn_id FROM submit_keys k
+WHERE k.session = (SELECT row FROM sessions WHERE id = $1) AND k.key = $2 AND k.created_at > $3
+
+-- name: turn
+SELECT t.id, t.state, t.input, t.mode, t.created_at, t.started_at, t.ended_at,
+    t.steps, t.input_tokens, t.cached_input_tokens, t.output_tokens, t.error_code, t.error_detail
+FROM turns t
+
+-- name: turn_by_id
+WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.id = $2
+
+-- name: turn_by_row
+WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.row = $2
+
+-- name: turns
+WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.id > $2 ORDER BY t.id LIMIT $3
+
+-- name: open_turns
+WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.ended_at IS NULL ORDER BY t.state = 'running' DESC, t.row
+
+-- name: entry
+SELECT l.seq, l.code, l.turn, t.id, l.at, l.n,
+    CASE WHEN l.code < 7 OR l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data
+FROM log l LEFT JOIN turns t ON t.row = l.turn
+
+-- name: item
+WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n = $2
+
+-- name: items
+WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n > $2 ORDER BY l.n LIMIT $3
+
+-- name: history
+WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n IS NOT NULL ORDER BY l.n
+
+-- name: events
+WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.seq > $2 AND l.seq <= $3 ORDER BY l.seq LIMIT $4
