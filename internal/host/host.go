@@ -81,6 +81,8 @@ type Config struct {
 	Store    Store
 	NewTopic func(id session.ID, lastSeq int64) Topic
 	Projects map[string]Project
+	// DefaultProject is that of sessions which name none; empty when there is none.
+	DefaultProject string
 	// Orphan runs turns of sessions whose project is not in Projects any more. It
 	// fails them in words.
 	Orphan Project
@@ -116,8 +118,7 @@ func New(c Config) *Host {
 	return h
 }
 
-// Create makes a session in a project. The project may be empty when there is only
-// one, or one named default.
+// Create makes a session in a project. An empty project means the default one.
 func (h *Host) Create(ctx context.Context, project, title string, metadata map[string]string) (session.Session, error) {
 	project, err := h.chooseProject(project)
 	if err != nil {
@@ -140,20 +141,14 @@ func (h *Host) Create(ctx context.Context, project, title string, metadata map[s
 }
 
 func (h *Host) chooseProject(name string) (string, error) {
-	if name != "" {
-		if _, ok := h.Projects[name]; !ok {
-			return "", session.ErrUnknownProject
-		}
-		return name, nil
+	if name == "" {
+		name = h.DefaultProject
 	}
-	if _, ok := h.Projects["default"]; ok {
-		return "default", nil
-	}
-	if len(h.Projects) != 1 {
+	if name == "" {
 		return "", session.ErrProjectRequired
 	}
-	for only := range h.Projects {
-		name = only
+	if _, ok := h.Projects[name]; !ok {
+		return "", session.ErrUnknownProject
 	}
 	return name, nil
 }
