@@ -24,6 +24,7 @@ type chatMessage struct {
 	Role             string          `json:"role"`
 	Content          json.RawMessage `json:"content"`
 	ReasoningContent string          `json:"reasoning_content"`
+	Reasoning        string          `json:"reasoning"`
 	ToolCallID       string          `json:"tool_call_id"`
 	ToolCalls        []struct {
 		ID       string `json:"id"`
@@ -81,7 +82,7 @@ func (h *history) chatMessage(i int, m chatMessage) error {
 	case "tool":
 		return h.result(m.ToolCallID, text, false)
 	case "assistant":
-		h.assistant(text, m.ReasoningContent)
+		h.assistant(text, m.ReasoningContent+m.Reasoning)
 		for _, call := range m.ToolCalls {
 			if call.Type != "function" {
 				return fmt.Errorf("tool_calls: unknown type %q", call.Type)
@@ -114,11 +115,19 @@ func contentText(content json.RawMessage) (string, error) {
 			if strings.TrimSpace(part.Text) == "" {
 				return "", errors.New("text content blocks must be non-empty")
 			}
-			text += part.Text
+			text = appendText(text, part.Text)
 		}
 	}
 	if strings.TrimSpace(text) == "" {
 		return "", errors.New("text content must be non-empty")
 	}
 	return text, nil
+}
+
+// appendText puts blocks of text together, with a blank line between.
+func appendText(text, more string) string {
+	if text == "" {
+		return more
+	}
+	return text + "\n\n" + more
 }

@@ -113,7 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	request := Request{Header: r.Header, Body: body}
+	request := Request{Header: r.Header, Body: body, face: face}
 	problem := face.parse(&request)
 	tooLong := s.MaxBodyBytes > 0 && len(body) > s.MaxBodyBytes
 	step, n := s.next(request, problem, tooLong)

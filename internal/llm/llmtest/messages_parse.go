@@ -65,7 +65,7 @@ func (messages) parse(r *Request) error {
 		return fmt.Errorf("system: %w", err)
 	}
 	for _, block := range system {
-		r.System += block.Text
+		r.System = appendText(r.System, block.Text)
 		marks += mark(block.CacheControl)
 	}
 	for i, m := range body.Messages {
@@ -113,7 +113,7 @@ func (h *history) userBlocks(blocks []messageBlock) error {
 	for _, block := range blocks {
 		switch {
 		case block.Type == "text":
-			text += block.Text
+			text = appendText(text, block.Text)
 		case block.Type == "tool_result" && text != "":
 			return errors.New("results must come before text")
 		case block.Type == "tool_result":
@@ -139,7 +139,7 @@ func (h *history) assistantBlocks(blocks []messageBlock) error {
 	for _, block := range blocks {
 		switch block.Type {
 		case "text":
-			h.last().Text += block.Text
+			h.last().Text = appendText(h.last().Text, block.Text)
 		case "thinking":
 			if block.Signature == "" {
 				return errors.New("thinking without a signature")

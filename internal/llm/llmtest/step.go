@@ -70,6 +70,8 @@ type Request struct {
 	System   string
 	Tools    []string // names
 	Messages []Message
+
+	face face
 }
 
 // Message is one message, in the same form for both protocols: consecutive results
