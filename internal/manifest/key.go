@@ -94,11 +94,12 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// places lists the dotted keys below a section that end in key, sorted.
+// places lists the dotted keys below a section that end in key, whatever its case,
+// sorted. The models of memory are left out: they have the keys of the main one.
 func places(section reflect.Value, key, path string, layer bool) []string {
 	var found []string
 	for name, field := range fields(section, layer) {
-		if name == key {
+		if strings.EqualFold(name, key) {
 			found = append(found, join(path, name))
 		}
 		if field.value.Kind() == reflect.Struct && !isModel(join(path, name)) || join(path, name) == "model" {

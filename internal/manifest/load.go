@@ -3,9 +3,11 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -207,7 +209,8 @@ func (l *loader) checkListen(m *Manifest, base *node) {
 
 // finishProjects checks the projects and gives each its settings.
 func (l *loader) finishProjects(m *Manifest, base *node) {
-	for name, p := range m.Projects {
+	for _, name := range slices.Sorted(maps.Keys(m.Projects)) { // so that errors keep their order
+		p := m.Projects[name]
 		n, path := base.at("projects").table[name], join("projects", name)
 		l.checkRoot(p, n, path)
 		tree := base

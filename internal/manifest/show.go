@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 
@@ -12,8 +11,8 @@ import (
 const maskedKey = "sha256:…"
 
 // Show is the effective manifest of a project as TOML, with the digests of keys
-// masked; with an empty name it is that of the server, before any layer, with all
-// projects. Loaded again it gives the same settings, but for the masks.
+// masked. Loaded again it gives that project the same settings. With an empty name
+// it is that of the server, before any layer, and lists all projects.
 func (m *Manifest) Show(project string) ([]byte, error) {
 	shown := *m
 	shown.Server.Keys = maps.Clone(m.Server.Keys)
@@ -31,12 +30,11 @@ func (m *Manifest) Show(project string) ([]byte, error) {
 	if shown.Worker.InstructionsFile != "" {
 		shown.Worker.Instructions = "" // the file holds them
 	}
-	var out bytes.Buffer
-	encoder := toml.NewEncoder(&out)
-	if err := encoder.Encode(shown); err != nil {
+	text, err := toml.Marshal(shown)
+	if err != nil {
 		return nil, fmt.Errorf("encode the manifest: %w", err)
 	}
-	return out.Bytes(), nil
+	return text, nil
 }
 
 // Value is what Show tells as a value for encoding/json, with the same key names.
