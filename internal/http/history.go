@@ -82,6 +82,9 @@ func streamCursor(r *http.Request) (session.Cursor, error) {
 }
 
 func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Query().Has("after") {
+		return newProblem(codeInvalidParameter, "after belongs to the stream: a page takes cursor")
+	}
 	id, err := s.existing(r)
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package http
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -71,10 +73,12 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			if reason == nil {
 				return
 			}
-			if reason != http.ErrAbortHandler {
-				s.config.Log.Error().Interface("panic", reason).Bytes("stack", debug.Stack()).Str("route", routeOf(r)).Msg("handler panicked")
+			err, _ := reason.(error)
+			aborted := errors.Is(err, http.ErrAbortHandler)
+			if !aborted {
+				s.config.Log.Error().Str("panic", fmt.Sprint(reason)).Bytes("stack", debug.Stack()).Str("route", routeOf(r)).Msg("handler panicked")
 			}
-			if rec, ok := w.(*recorder); !ok || rec.status != 0 || reason == http.ErrAbortHandler {
+			if rec, ok := w.(*recorder); !ok || rec.status != 0 || aborted {
 				panic(http.ErrAbortHandler)
 			}
 			writeProblem(w, newProblem(codeInternal, ""))

@@ -1,8 +1,10 @@
 package http
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"loadline/internal/session"
@@ -38,6 +40,7 @@ const (
 
 // kind is what all problems of a code have in common.
 type kind struct {
+	code   code
 	status int
 	title  string
 	cause  error  // the error that it answers; nil when handlers name the code themselves
@@ -45,28 +48,30 @@ type kind struct {
 }
 
 // kinds is the one status table.
-var kinds = map[code]kind{
-	codeInvalidJSON:      {400, "The body is not valid JSON", nil, ""},
-	codeInvalidField:     {400, "The body has invalid fields", nil, "see errors"},
-	codeInvalidParameter: {400, "A parameter or header is invalid", nil, ""},
-	codeInvalidCursor:    {400, "The cursor is invalid", session.ErrCursor, session.ErrCursor.Error()},
-	codeProjectRequired:  {400, "A project is required", session.ErrProjectRequired, "the server has several projects and none is named default: name one in \"project\""},
-	codeUnauthorized:     {401, "A key is required", nil, "send a valid key: Authorization: Bearer KEY"},
-	codeCrossOrigin:      {403, "The origin is not allowed", nil, "pages of another site may use this API only when server.allowed_origins names their origin"},
-	codeNotFound:         {404, "Nothing is here", session.ErrNotFound, "no such session, turn or item: its id is malformed or unknown, or its session was deleted"},
-	codeMethodNotAllowed: {405, "The method is not allowed here", nil, "the Allow header lists the methods of this path"},
-	codeRequestTimeout:   {408, "The request took too long", nil, "the body did not arrive in time: send it again"},
-	codeBusy:             {409, "The session is running a turn", session.ErrBusy, "wait for its terminal event, cancel it, or use mode enqueue"},
-	codeBodyTooLarge:     {413, "The body is too large", nil, ""},
-	codeUnsupportedMedia: {415, "The body is not JSON", nil, ""},
-	codeMisdirectedHost:  {421, "The host is not served here", nil, ""},
-	codeUnknownProject:   {422, "The project is unknown", session.ErrUnknownProject, "the manifest names no such project"},
-	codeKeyReused:        {422, "The idempotency key was used before", session.ErrKeyReused, "this key came with another body: use a fresh key for each new turn"},
-	codeQueueFull:        {429, "Too many turns are queued", session.ErrQueueFull, "wait until turns of this session have ended, then send it again"},
-	codeInternal:         {500, "The server made a mistake", nil, "the server's log holds the cause"},
-	codeStorage:          {503, "The storage failed", session.ErrStorage, "nothing was stored: send it again later; the server's log holds the cause"},
-	codeStopping:         {503, "The server is stopping", session.ErrStopping, "send it again when the server is back"},
-	codeNotReady:         {503, "The server is not ready", nil, ""},
+func kinds() []kind {
+	return []kind{
+		{codeInvalidJSON, 400, "The body is not valid JSON", nil, ""},
+		{codeInvalidField, 400, "The body has invalid fields", nil, "see errors"},
+		{codeInvalidParameter, 400, "A parameter or header is invalid", nil, ""},
+		{codeInvalidCursor, 400, "The cursor is invalid", session.ErrCursor, session.ErrCursor.Error()},
+		{codeProjectRequired, 400, "A project is required", session.ErrProjectRequired, "the server has several projects and none is named default: name one in \"project\""},
+		{codeUnauthorized, 401, "A key is required", nil, "send a valid key: Authorization: Bearer KEY"},
+		{codeCrossOrigin, 403, "The origin is not allowed", nil, "pages of another site may use this API only when server.allowed_origins names their origin"},
+		{codeNotFound, 404, "Nothing is here", session.ErrNotFound, "no such session, turn or item: its id is malformed or unknown, or its session was deleted"},
+		{codeMethodNotAllowed, 405, "The method is not allowed here", nil, "the Allow header lists the methods of this path"},
+		{codeRequestTimeout, 408, "The request took too long", nil, "the body did not arrive in time: send it again"},
+		{codeBusy, 409, "The session is running a turn", session.ErrBusy, "wait for its terminal event, cancel it, or use mode enqueue"},
+		{codeBodyTooLarge, 413, "The body is too large", nil, ""},
+		{codeUnsupportedMedia, 415, "The body is not JSON", nil, ""},
+		{codeMisdirectedHost, 421, "The host is not served here", nil, ""},
+		{codeUnknownProject, 422, "The project is unknown", session.ErrUnknownProject, "the manifest names no such project"},
+		{codeKeyReused, 422, "The idempotency key was used before", session.ErrKeyReused, "this key came with another body: use a fresh key for each new turn"},
+		{codeQueueFull, 429, "Too many turns are queued", session.ErrQueueFull, "wait until turns of this session have ended, then send it again"},
+		{codeInternal, 500, "The server made a mistake", nil, "the server's log holds the cause"},
+		{codeStorage, 503, "The storage failed", session.ErrStorage, "nothing was stored: send it again later; the server's log holds the cause"},
+		{codeStopping, 503, "The server is stopping", session.ErrStopping, "send it again when the server is back"},
+		{codeNotReady, 503, "The server is not ready", nil, ""},
+	}
 }
 
 // fieldError says what is wrong with one field of a body.
@@ -89,7 +94,8 @@ func (p *problem) Error() string { return string(p.Code) + ": " + p.Detail }
 
 // newProblem makes a problem; an empty detail means that of its kind.
 func newProblem(c code, detail string) *problem {
-	k := kinds[c]
+	all := kinds()
+	k := all[slices.IndexFunc(all, func(k kind) bool { return k.code == c })]
 	if detail == "" {
 		detail = k.detail
 	}
@@ -101,9 +107,9 @@ func asProblem(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
-	for c, k := range kinds {
+	for _, k := range kinds() {
 		if k.cause != nil && errors.Is(err, k.cause) {
-			return newProblem(c, "")
+			return newProblem(k.code, "")
 		}
 	}
 	return newProblem(codeInternal, "")
@@ -119,7 +125,7 @@ func (s *Server) answer(h handler) http.HandlerFunc {
 		if err == nil {
 			return
 		}
-		if r.Context().Err() != nil {
+		if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 			return // the client is gone, and with it whoever would read the answer
 		}
 		p := asProblem(err)

@@ -82,7 +82,7 @@ func noRoute(_ http.ResponseWriter, r *http.Request) error {
 func wrongMethod(router *chi.Mux) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var allowed []string
-		for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
+		for _, method := range []string{"GET", "POST", "PATCH", "DELETE"} {
 			if router.Match(chi.NewRouteContext(), method, r.URL.Path) {
 				allowed = append(allowed, method)
 			}

@@ -12,14 +12,16 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"loadline/internal/manifest"
 )
 
 // Bounds of a connection. Streams move their write deadline before each write and
 // drop the read deadline; for every other route these stand.
 const (
 	readHeaderTimeout = 10 * time.Second
-	readTimeout       = 30 * time.Second // of a whole request, body included
-	writeTimeout      = 30 * time.Second
+	readTimeout       = 20 * time.Second // of a whole request, body included
+	writeTimeout      = 30 * time.Second // from the end of the headers on; more than readTimeout, so that a slow body is answered
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 32 << 10
 )
@@ -43,11 +45,7 @@ type Config struct {
 	Ready    func() error // why the server takes no turns yet; nil means always ready
 	Log      zerolog.Logger
 
-	Listen         string            // the address that the server was told to listen on; its host is allowed
-	AllowedHosts   []string          // further names that a Host header may have, without port
-	AllowedOrigins []string          // origins of other sites whose pages may use the API
-	BodyMaxBytes   int64             // of one request
-	Keys           map[string]string // name to "sha256:" and 64 hex digits; empty means that nobody needs a key
+	Settings manifest.Server
 }
 
 // Server answers HTTP requests. It is safe for concurrent use.

@@ -9,7 +9,7 @@ import (
 )
 
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r, s.config.BodyMaxBytes)
+	body, err := readBody(w, r, s.config.Settings.BodyMaxBytes)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Server) updateSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readBody(w, r, s.config.BodyMaxBytes)
+	body, err := readBody(w, r, s.config.Settings.BodyMaxBytes)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ type hosts map[string]bool
 
 func (s *Server) newHosts() hosts {
 	h := hosts{"localhost": true, "127.0.0.1": true, "::1": true}
-	h[hostName(s.config.Listen)] = true
-	for _, name := range s.config.AllowedHosts {
+	h[hostName(s.config.Settings.Listen)] = true
+	for _, name := range s.config.Settings.AllowedHosts {
 		h[hostName(name)] = true
 	}
 	delete(h, "")
@@ -51,7 +51,7 @@ type origins struct {
 
 func (s *Server) newOrigins() (*origins, error) {
 	o := &origins{map[string]bool{}, http.NewCrossOriginProtection()}
-	for _, origin := range s.config.AllowedOrigins {
+	for _, origin := range s.config.Settings.AllowedOrigins {
 		if err := o.guard.AddTrustedOrigin(origin); err != nil {
 			return nil, fmt.Errorf("server.allowed_origins: %w", err)
 		}
@@ -102,7 +102,7 @@ func (s *Server) newKeys(routes []route) (*keys, error) {
 	for _, r := range routes {
 		k.open[r.pattern] = r.open
 	}
-	for name, hash := range s.config.Keys {
+	for name, hash := range s.config.Settings.Keys {
 		digits, ok := strings.CutPrefix(hash, "sha256:")
 		raw, err := hex.DecodeString(digits)
 		if !ok || err != nil || len(raw) != sha256.Size {

@@ -51,7 +51,7 @@ func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (submission, error) {
-	body, err := readBody(w, r, s.config.BodyMaxBytes)
+	body, err := readBody(w, r, s.config.Settings.BodyMaxBytes)
 	if err != nil {
 		return submission{}, err
 	}

@@ -1,0 +1,274 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"loadline/internal/manifest"
+	"loadline/internal/session"
+)
+
+const (
+	testSession = session.ID("ses_01940f3e7a8b7c11b2a64f1d0c9e5a21")
+	testTurn    = session.TurnID("trn_01940f3e8c0d7e52a9d13b7f60c4d8e2")
+)
+
+// submitted is what a fake was given for a turn.
+type submitted struct {
+	input string
+	mode  session.Mode
+	key   *session.SubmitKey
+}
+
+// fake stands for everything behind the handlers.
+type fake struct {
+	err      error // of every call; nil for none
+	replayed bool
+	sub      Subscription
+
+	mu        sync.Mutex // guards the fields below
+	created   []session.Session
+	updated   []session.Session
+	submitted []submitted
+	from      []session.Cursor
+
+	sessions []session.Session // newest first
+	turns    []session.Turn
+	items    []session.Item
+	events   []session.Event
+	shortBy  int // entries that a list leaves out of what it was asked for
+}
+
+func (f *fake) Create(_ context.Context, project, title string, metadata map[string]string) (session.Session, error) {
+	s := session.Session{ID: testSession, Project: project, Title: title, Metadata: metadata, State: session.StateIdle, CreatedAt: 1, UpdatedAt: 1}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.created = append(f.created, s)
+	return s, f.err
+}
+
+func (f *fake) Update(_ context.Context, id session.ID, title *string, metadata map[string]string) (session.Session, error) {
+	s := session.Session{ID: id, Title: orEmpty(title), Metadata: metadata, State: session.StateIdle, CreatedAt: 1, UpdatedAt: 1}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.updated = append(f.updated, s)
+	return s, f.err
+}
+
+func (f *fake) Delete(context.Context, session.ID) error { return f.err }
+
+func (f *fake) Session(_ context.Context, id session.ID) (session.Session, error) {
+	if id != testSession && f.err == nil {
+		return session.Session{}, session.ErrNotFound
+	}
+	return session.Session{ID: id, Metadata: map[string]string{}, State: session.StateIdle, CreatedAt: 1, UpdatedAt: 1}, f.err
+}
+
+func (f *fake) Sessions(_ context.Context, before session.ID, limit int) ([]session.Session, error) {
+	return cutList(f, f.sessions, limit, func(s session.Session) bool { return before == "" || s.ID < before })
+}
+
+func (f *fake) Submit(_ context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (session.Turn, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.submitted = append(f.submitted, submitted{input, mode, key})
+	return session.Turn{ID: testTurn, SessionID: id, State: session.TurnQueued, Input: input, Mode: mode, CreatedAt: 1}, f.replayed, f.err
+}
+
+func (f *fake) Cancel(_ context.Context, id session.ID, turn session.TurnID) (session.Turn, error) {
+	return session.Turn{ID: turn, SessionID: id, State: session.TurnCancelled, CreatedAt: 1}, f.err
+}
+
+func (f *fake) Turn(_ context.Context, id session.ID, turn session.TurnID) (session.Turn, error) {
+	return session.Turn{ID: turn, SessionID: id, State: session.TurnRunning, CreatedAt: 1}, f.err
+}
+
+func (f *fake) Turns(_ context.Context, _ session.ID, after session.TurnID, limit int) ([]session.Turn, error) {
+	return cutList(f, f.turns, limit, func(t session.Turn) bool { return t.ID > after })
+}
+
+func (f *fake) Item(_ context.Context, _ session.ID, n int64) (session.Item, error) {
+	if n > int64(len(f.items)) || n < 1 {
+		return session.Item{}, session.ErrNotFound
+	}
+	return f.items[n-1], f.err
+}
+
+func (f *fake) Items(_ context.Context, _ session.ID, after int64, limit int) ([]session.Item, error) {
+	return cutList(f, f.items, limit, func(i session.Item) bool { return i.N > after })
+}
+
+func (f *fake) Events(_ context.Context, _ session.ID, after, upTo int64, limit int) ([]session.Event, error) {
+	return cutList(f, f.events, limit, func(e session.Event) bool { return e.Seq > after && e.Seq <= upTo })
+}
+
+func (f *fake) Subscribe(_ context.Context, _ session.ID, from session.Cursor) (Subscription, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.from = append(f.from, from)
+	return f.sub, f.err
+}
+
+func (f *fake) SubscribeTurn(context.Context, session.ID, session.TurnID) (Subscription, error) {
+	return f.sub, f.err
+}
+
+func (f *fake) Tools(project string) ([]Tool, error) {
+	return []Tool{{session.ToolSpec{Name: "Glob", Description: "lists files", Parameters: json.RawMessage(`{"type":"object"}`)}, 16384}}, f.project(project)
+}
+
+func (f *fake) Manifest(project string) (any, error) {
+	return map[string]any{"worker": map[string]any{"max_steps": 50}}, f.project(project)
+}
+
+func (f *fake) project(name string) error {
+	if name != "" && name != "default" {
+		return session.ErrUnknownProject
+	}
+	return f.err
+}
+
+// cutList answers as a store does that bounds its answers in bytes: with fewer
+// entries than asked for, though never with none while there are some.
+func cutList[T any](f *fake, all []T, limit int, wanted func(T) bool) ([]T, error) {
+	var found []T
+	for _, entry := range all {
+		if wanted(entry) && len(found) < max(1, limit-f.shortBy) {
+			found = append(found, entry)
+		}
+	}
+	return found, f.err
+}
+
+// script is a subscription that yields what it is sent.
+type script struct {
+	events chan []session.Event // closed at the end of the stream
+	closed chan struct{}        // closed by Close
+	once   sync.Once
+}
+
+func newScript(batches ...[]session.Event) *script {
+	s := &script{events: make(chan []session.Event, 1024), closed: make(chan struct{})}
+	for _, batch := range batches {
+		s.events <- batch
+	}
+	return s
+}
+
+func (s *script) Next(ctx context.Context) ([]session.Event, error) {
+	select {
+	case events, open := <-s.events:
+		if !open {
+			return nil, io.EOF
+		}
+		return events, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *script) Close() { s.once.Do(func() { close(s.closed) }) }
+
+// newTestServer makes a server over f. change may alter its configuration.
+func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
+	t.Helper()
+	c := Config{
+		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Projects: f,
+		Contract: []byte("openapi: 3.1.0\n"),
+		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "# metrics\n") }),
+		Log:      zerolog.Nop(),
+		Settings: manifest.Server{Listen: "127.0.0.1:0", BodyMaxBytes: 1 << 20},
+	}
+	for _, c2 := range change {
+		c2(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ask sends one request with headers "Name: value"; Host is one of them.
+func ask(t testing.TB, h http.Handler, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "127.0.0.1:8080"
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		if name == "Host" {
+			r.Host = value
+		} else {
+			r.Header.Set(name, value)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// wantProblem checks that w is a whole problem of this code, and returns it.
+func wantProblem(t testing.TB, w *httptest.ResponseRecorder, c code) problem {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+		t.Fatalf("answer %d %q is no problem: %v", w.Code, w.Body, err)
+	}
+	if p.Code != c || p.Status != w.Code || p.Title == "" || p.Detail == "" || p.Type != "urn:loadline:problem:"+string(c) {
+		t.Errorf("answer %d %s, want a problem of code %s", w.Code, w.Body, c)
+	}
+	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("Content-Type = %q, want application/problem+json", got)
+	}
+	return p
+}
+
+// pipes is a listener whose connections live in memory, so that time in a synctest
+// bubble passes while both ends wait.
+type pipes struct {
+	accept chan net.Conn
+	done   chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{accept: make(chan net.Conn), done: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.accept:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error { p.once.Do(func() { close(p.done) }); return nil }
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// dial connects and sends a raw request.
+func (p *pipes) dial(t testing.TB, request string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	client, server := net.Pipe()
+	p.accept <- server
+	if _, err := io.WriteString(client, request); err != nil {
+		t.Fatal(err)
+	}
+	return client, bufio.NewReader(client)
+}
+
+var errDisk = errors.New("disk on fire: secret-path")
