@@ -101,6 +101,11 @@ WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.id > $2 ORDER B
 -- name: open_turns
 WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.ended_at IS NULL ORDER BY t.state = 'running' DESC, t.row
 
+-- name: queued_seq
+SELECT l.seq FROM log l WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.code = $3
+    AND l.turn = (SELECT t.row FROM turns t WHERE t.session = l.session AND t.id = $2)
+ORDER BY l.seq DESC LIMIT 1
+
 -- name: entry
 SELECT l.seq, l.code, l.turn, t.id, l.at, l.n,
     CASE WHEN l.code < 7 OR l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data

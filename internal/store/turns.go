@@ -59,6 +59,18 @@ func (s *Store) manyTurns(ctx context.Context, id session.ID, query string, args
 	return turns, s.readError(id, err)
 }
 
+// QueuedSeq returns the seq of a turn's turn.queued, the first event of the turn. It
+// looks from the newest event backwards.
+func (s *Store) QueuedSeq(ctx context.Context, id session.ID, turnID session.TurnID) (seq int64, err error) {
+	err = s.reader.one(ctx, "queued_seq", []any{string(id), string(turnID), codeTurnQueued}, func(rows *sql.Rows) error {
+		return rows.Scan(&seq)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("turn %s: %w", turnID, s.readError(id, err))
+	}
+	return seq, nil
+}
+
 func scanTurn(row scanner, id session.ID) (session.Turn, error) {
 	t := session.Turn{SessionID: id}
 	var startedAt, endedAt sql.NullInt64

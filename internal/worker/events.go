@@ -32,9 +32,7 @@ func (r *run) event(t session.EventType) session.Event {
 }
 
 func (r *run) itemEvent(item *session.Item) session.Event {
-	ev := r.event(session.EventItem)
-	ev.Item = item
-	return ev
+	return session.Event{Type: session.EventItem, SessionID: item.SessionID, TurnID: item.TurnID, At: item.At, Item: item}
 }
 
 // answerEvents is an answer as it is stored: its items, then what it cost.

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"loadline/internal/host"
+	"loadline/internal/http"
+	"loadline/internal/llm"
+	"loadline/internal/llm/anthropic"
+	"loadline/internal/llm/demo"
+	"loadline/internal/llm/openai"
+	"loadline/internal/manifest"
+	"loadline/internal/session"
+	"loadline/internal/tool"
+	"loadline/internal/tool/file"
+	"loadline/internal/tool/shell"
+	"loadline/internal/worker"
+)
+
+// toolNames are the tools that this server can have, enabled or not.
+func toolNames() []string { return []string{"Bash", "Edit", "Glob", "Grep", "Read", "Write"} }
+
+// providerNames are the providers that a manifest can name.
+func providerNames() []string { return []string{"anthropic", "demo", "openai"} }
+
+// projects is what the server runs for each project of its manifest.
+type projects struct {
+	manifest   *manifest.Manifest
+	tools      map[string]*tool.Set
+	workspaces []*file.Workspace
+}
+
+// openProjects opens the folders of all projects and makes their tools.
+func openProjects(m *manifest.Manifest) (*projects, error) {
+	p := &projects{manifest: m, tools: map[string]*tool.Set{}}
+	hidden := append(m.Files(), m.Store.Dir)
+	for name, settings := range m.Projects {
+		capture := settings.Worker.ToolOutput.CaptureMaxBytes
+		workspace, err := file.Open(settings.Root, hidden, capture)
+		if err != nil {
+			p.close()
+			return nil, fmt.Errorf("project %q: %w", name, err)
+		}
+		p.workspaces = append(p.workspaces, workspace)
+		all := workspace.ReadTools()
+		if settings.Permission == manifest.PermissionWrite {
+			all = append(all, workspace.WriteTools()...)
+		}
+		all = append(all, shell.New(shell.Config{Dir: settings.Root, CaptureMaxBytes: capture, MaxTimeout: time.Duration(settings.Worker.ToolTimeout)}))
+		all = slices.DeleteFunc(all, func(t tool.Tool) bool { return !settings.ToolEnabled(t.Spec().Name) })
+		p.tools[name] = tool.NewSet(all...)
+	}
+	return p, nil
+}
+
+func (p *projects) close() {
+	for _, w := range p.workspaces {
+		w.Close()
+	}
+}
+
+// hosts makes the engine of each project.
+func (p *projects) hosts(metrics *worker.Metrics, log zerolog.Logger) (map[string]host.Project, error) {
+	all := map[string]host.Project{}
+	for name, settings := range p.manifest.Projects {
+		provider, err := newProvider(settings.Model)
+		if err != nil {
+			return nil, fmt.Errorf("project %q: %w", name, err)
+		}
+		all[name], err = newHostProject(settings.Settings, provider, p.tools[name], metrics, log)
+		if err != nil {
+			return nil, fmt.Errorf("project %q: %w", name, err)
+		}
+	}
+	return all, nil
+}
+
+func newHostProject(s manifest.Settings, provider llm.Provider, tools *tool.Set, metrics *worker.Metrics, log zerolog.Logger) (host.Project, error) {
+	engine, err := worker.New(s.Worker.ToolOutput, worker.Config{
+		Provider:        provider,
+		Tools:           tools,
+		Instructions:    s.Worker.Instructions,
+		MaxSteps:        s.Worker.MaxSteps,
+		MaxCallsPerStep: s.Worker.MaxCallsPerStep,
+		MaxAttempts:     s.Model.MaxAttempts,
+		RetryMaxWait:    time.Duration(s.Model.RetryMaxWait),
+		ToolTimeout:     time.Duration(s.Worker.ToolTimeout),
+		Metrics:         metrics,
+		Log:             log,
+	})
+	return host.Project{Engine: engine, StallAfter: time.Duration(s.Worker.StallAfter), InterruptOnRestart: s.Worker.OnRestart == "interrupt"}, err
+}
+
+func newProvider(m manifest.Model) (llm.Provider, error) {
+	key, err := m.APIKey()
+	if err != nil {
+		return nil, err
+	}
+	switch m.Provider {
+	case "openai":
+		return openai.New(openai.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, IdleTimeout: time.Duration(m.IdleTimeout)}), nil
+	case "anthropic":
+		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, APIVersion: m.APIVersion, Auth: anthropic.Auth(m.Auth), IdleTimeout: time.Duration(m.IdleTimeout)}), nil
+	}
+	return demo.New(demo.Config{}), nil
+}
+
+// orphan is the provider of sessions whose project has left the manifest: their
+// turns end in words that say so.
+type orphan struct{}
+
+func (orphan) Name() string  { return "none" }
+func (orphan) Model() string { return "none" }
+
+func (orphan) Ask(context.Context, llm.Request, func(llm.Delta)) (llm.Answer, error) {
+	return llm.Answer{}, &llm.Error{Class: llm.ClassFail, Err: errors.New("the session's project is not in the manifest any more; add it again under [projects]")}
+}
+
+// Tools lists the tools of a project with their effective limits.
+func (p *projects) Tools(name string) ([]http.Tool, error) {
+	name, err := p.choose(name)
+	if err != nil {
+		return nil, err
+	}
+	limits := p.manifest.Projects[name].Worker.ToolOutput
+	list := []http.Tool{}
+	for _, spec := range p.tools[name].Specs() {
+		list = append(list, http.Tool{ToolSpec: spec, LimitBytes: limits.Limit(spec.Name)})
+	}
+	return list, nil
+}
+
+// Manifest is the effective manifest of a project.
+func (p *projects) Manifest(name string) (any, error) {
+	name, err := p.choose(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.manifest.Value(name)
+}
+
+// choose finds the project that a client means: an empty name is the only one, or
+// the one named default.
+func (p *projects) choose(name string) (string, error) {
+	if name == "" {
+		name = p.manifest.DefaultProject()
+	}
+	if name == "" {
+		return "", session.ErrProjectRequired
+	}
+	if _, ok := p.manifest.Projects[name]; !ok {
+		return "", session.ErrUnknownProject
+	}
+	return name, nil
+}
