@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -216,10 +217,16 @@ func ask(t testing.TB, h http.Handler, method, target, body string, headers ...s
 			r.Header.Set(name, value)
 		}
 	}
-	w := httptest.NewRecorder()
+	w := patient{httptest.NewRecorder()}
 	h.ServeHTTP(w, r)
-	return w
+	return w.ResponseRecorder
 }
+
+// patient is a recorder that, as real connections do, takes deadlines.
+type patient struct{ *httptest.ResponseRecorder }
+
+func (patient) SetReadDeadline(time.Time) error  { return nil }
+func (patient) SetWriteDeadline(time.Time) error { return nil }
 
 // wantProblem checks that w is a whole problem of this code, and returns it.
 func wantProblem(t testing.TB, w *httptest.ResponseRecorder, c code) problem {
