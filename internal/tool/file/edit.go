@@ -56,7 +56,7 @@ func (w *Workspace) edit(ctx context.Context, call tool.Call) (session.Output, e
 		return failed(ctx, "Edit", args.Path, err)
 	}
 	return session.Output{Summary: fmt.Sprintf("Edit %s: %s, now %s bytes",
-		shown(args.Path), plural(int64(count), "replacement"), grouped(sizeBytes))}, nil
+		shown(args.Path), plural(int64(count), "replacement"), tool.Grouped(int64(sizeBytes)))}, nil
 }
 
 // editFile changes the file at path, and returns the number of replacements and
@@ -77,14 +77,14 @@ func (w *Workspace) editFile(ctx context.Context, path string, e edit) (count, s
 	if err != nil {
 		return 0, 0, err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written through it
+	defer f.Close()
 	s.info = info
 	content, err := io.ReadAll(io.LimitReader(f, maxEditBytes+1))
 	if err != nil {
 		return 0, 0, err
 	}
 	if len(content) > maxEditBytes {
-		return 0, 0, fmt.Errorf("it has more than %s bytes, too many to edit", grouped(maxEditBytes))
+		return 0, 0, fmt.Errorf("it has more than %s bytes, too many to edit", tool.Grouped(maxEditBytes))
 	}
 	content, count, err = e.apply(content)
 	if err != nil {
@@ -131,7 +131,7 @@ func (e edit) replace(text string) (string, int, error) {
 	case count == 0:
 		return "", 0, errors.New(`"old" is not in the file; read it again and copy the text exactly`)
 	case len(text)+count*(len(e.new)-len(e.old)) > maxEditBytes:
-		return "", 0, fmt.Errorf("it would have more than %s bytes after the edit", grouped(maxEditBytes))
+		return "", 0, fmt.Errorf("it would have more than %s bytes after the edit", tool.Grouped(maxEditBytes))
 	case e.all:
 		return strings.ReplaceAll(text, e.old, e.new), count, nil
 	case strings.Index(text, e.old) != strings.LastIndex(text, e.old):

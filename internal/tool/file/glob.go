@@ -235,12 +235,12 @@ func plural(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return grouped(n) + " " + noun
+	return tool.Grouped(n) + " " + noun
 }
 
 func skippedNote(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return "; " + grouped(n) + " could not be opened"
+	return "; " + tool.Grouped(int64(n)) + " could not be opened"
 }

@@ -120,7 +120,7 @@ func (g *grepping) search(ctx context.Context, v *view, path string, filter glob
 		if err != nil {
 			return err
 		}
-		defer f.Close() //nolint:errcheck // nothing was written
+		defer f.Close()
 		return g.file(ctx, s.path(), f)
 	}
 	base := strings.TrimPrefix(s.path()+"/", "./")
@@ -151,7 +151,7 @@ func (g *grepping) entry(ctx context.Context, v *view, e entry) error {
 		g.skipped++
 		return nil
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	err = g.file(ctx, e.path, f)
 	switch {
 	case ctx.Err() != nil:
@@ -176,5 +176,5 @@ func matches(n int64) string {
 	if n == 1 {
 		return "1 match"
 	}
-	return grouped(n) + " matches"
+	return tool.Grouped(n) + " matches"
 }

@@ -32,7 +32,7 @@ func (l *listing) write(piece string) {
 		room = l.maxBytes - l.text.Len()
 	}
 	l.produced += int64(len(piece))
-	l.text.WriteString(piece[:runeCut(piece, room)])
+	l.text.WriteString(tool.Cut(piece, room))
 }
 
 // end ends an entry.
@@ -57,7 +57,7 @@ func (l *listing) content(out *session.Output) (shown int64) {
 	}
 	cut := l.fitBytes
 	if cut == 0 {
-		cut = runeCut(collected, max(0, l.limitBytes-tool.MarkerMaxBytes))
+		cut = len(tool.Cut(collected, l.limitBytes-tool.MarkerMaxBytes))
 	}
 	out.Content = session.Text(strings.Clone(collected[:cut]))
 	out.Full = collected
@@ -80,5 +80,5 @@ func (l *listing) rest(first, shown, total int64) string {
 	case next > total:
 		return ""
 	}
-	return fmt.Sprintf(", shown %s–%s; go on with offset %d", grouped(first), grouped(next-1), next)
+	return fmt.Sprintf(", shown %s–%s; go on with offset %d", tool.Grouped(first), tool.Grouped(next-1), next)
 }

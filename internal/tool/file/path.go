@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"loadline/internal/tool"
 )
 
 const (
@@ -280,5 +282,5 @@ func shown(path string) string {
 	if len(path) <= maxShownBytes {
 		return path
 	}
-	return path[:runeCut(path, maxShownBytes)] + "…"
+	return tool.Cut(path, maxShownBytes) + "…"
 }

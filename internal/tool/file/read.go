@@ -78,17 +78,17 @@ func (r *reading) file(ctx context.Context, v *view, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	t := newText()
 	if err := t.reset(f); err != nil {
-		return fmt.Errorf("%w (%s bytes)", err, grouped(info.Size()))
+		return fmt.Errorf("%w (%s bytes)", err, tool.Grouped(info.Size()))
 	}
 	r.charset = t.charset
 	if err := r.lines(ctx, t, info.Size()); err != nil {
 		return err
 	}
 	if total := r.line - 1; r.from > max(total, 1) && !r.partial {
-		return fmt.Errorf("it has %s lines; offset %d is beyond its end", grouped(total), r.from)
+		return fmt.Errorf("it has %s lines; offset %d is beyond its end", tool.Grouped(total), r.from)
 	}
 	return nil
 }
@@ -169,9 +169,9 @@ func (r *reading) finish() {
 }
 
 func (r *reading) summary(shown int64, out *session.Output) string {
-	of := "of " + grouped(r.line-1)
+	of := "of " + tool.Grouped(r.line-1)
 	if r.partial {
-		of = "of more than " + grouped(r.line-1)
+		of = "of more than " + tool.Grouped(r.line-1)
 	}
 	decoded := ""
 	if r.charset != charsetUTF8 && r.charset != charsetUTF8BOM {
@@ -184,7 +184,7 @@ func (r *reading) summary(shown int64, out *session.Output) string {
 	case shown == 0:
 		return fmt.Sprintf("line %d %s is too long to show whole; search in it with Grep%s", r.from, of, decoded)
 	}
-	text := fmt.Sprintf("lines %s–%s %s, %s bytes%s", grouped(r.from), grouped(last), of, grouped(len(*out.Content)), decoded)
+	text := fmt.Sprintf("lines %s–%s %s, %s bytes%s", tool.Grouped(r.from), tool.Grouped(last), of, tool.Grouped(int64(len(*out.Content))), decoded)
 	if last < r.line-1 {
 		text += fmt.Sprintf("; go on with offset %d", last+1)
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
@@ -131,34 +129,9 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
-// runeCut is the largest length up to limit at which s can be cut on a rune boundary.
-func runeCut(s string, limit int) int {
-	if limit >= len(s) {
-		return len(s)
-	}
-	cut := limit
-	for cut > 0 && cut > limit-utf8.UTFMax && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return cut
-}
-
 // cutLine splits off the first line, without its line break. The line is not whole
 // when b ends before it does.
 func cutLine(b []byte) (line, rest []byte, whole bool) {
 	line, rest, whole = bytes.Cut(b, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), rest, whole
-}
-
-// grouped writes n with a comma between groups of three digits.
-func grouped[N int | int64](n N) string {
-	digits := strconv.FormatInt(int64(n), 10)
-	var b strings.Builder
-	for i, c := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }

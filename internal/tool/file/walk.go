@@ -103,7 +103,7 @@ func (w *walk) enter(ctx context.Context, e entry, rules *rules, depth int) erro
 		w.skipped++
 		return nil
 	}
-	defer dir.Close() //nolint:errcheck // opened to look things up
+	defer dir.Close()
 	return w.folder(ctx, dir, e.path, rules, depth)
 }
 
@@ -114,7 +114,7 @@ func list(ctx context.Context, dir *os.Root) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	var all []fs.DirEntry
 	for err == nil {
 		if ctx.Err() != nil {
@@ -152,7 +152,7 @@ func (w *walk) ignoreFile(outer *rules, dir *os.Root, name, folder string) *rule
 	if err != nil {
 		return outer
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	rules, err := outer.with(folder, f)
 	if err != nil {
 		return outer

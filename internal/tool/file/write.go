@@ -41,7 +41,7 @@ func (w *Workspace) write(ctx context.Context, call tool.Call) (session.Output, 
 	if created {
 		did = "created"
 	}
-	return session.Output{Summary: fmt.Sprintf("Write %s: %s, %s bytes", shown(args.Path), did, grouped(len(*args.Content)))}, nil
+	return session.Output{Summary: fmt.Sprintf("Write %s: %s, %s bytes", shown(args.Path), did, tool.Grouped(int64(len(*args.Content))))}, nil
 }
 
 // writeWhole writes the file at path and reports whether it is new.
@@ -135,6 +135,6 @@ func syncFolder(dir *os.Root) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written through it
+	defer f.Close()
 	return f.Sync()
 }
