@@ -64,13 +64,18 @@ func (e exam) start(t *testing.T, script ...Step) trial {
 func (tr trial) ask(t *testing.T, ctx context.Context, r llm.Request) (llm.Answer, error) {
 	t.Helper()
 	var streamed []llm.Block
+	var texts [][]byte
 	before := len(tr.Problems())
 	answer, err := tr.provider.Ask(ctx, r, func(d llm.Delta) {
 		if d.Block == len(streamed) {
 			streamed = append(streamed, llm.Block{Kind: d.Kind, Tool: d.Tool})
+			texts = append(texts, nil)
 		}
-		streamed[d.Block].Text += d.Text
+		texts[d.Block] = append(texts[d.Block], d.Text...)
 	})
+	for i := range streamed {
+		streamed[i].Text = string(texts[i])
+	}
 	if problems := tr.Problems()[before:]; len(problems) > 0 {
 		t.Errorf("the request was refused: %q", problems)
 	}

@@ -52,7 +52,8 @@ func play(ctx context.Context, w http.ResponseWriter, f face, step Step, facts a
 		w.Header().Set("Content-Type", "text/event-stream")
 	}
 	w.WriteHeader(http.StatusOK)
-	if p.body(f, facts) && p.send() && step.Hang {
+	p.body(f, facts)
+	if p.send() && step.Hang {
 		<-ctx.Done()
 	}
 	if step.Abort {
@@ -61,16 +62,16 @@ func play(ctx context.Context, w http.ResponseWriter, f face, step Step, facts a
 	}
 }
 
-// body writes the frames. It reports false when the cut was reached or the client
-// has left.
-func (p *player) body(f face, facts answerFacts) bool {
+// body writes the frames, until the cut is reached or the client has left.
+func (p *player) body(f face, facts answerFacts) {
 	if p.step.Raw != "" {
-		return p.write(frame{bytes: []byte(p.step.Raw)})
+		p.write(frame{bytes: []byte(p.step.Raw)})
+		return
 	}
 	before, after := f.frames(p.step, facts)
 	for _, frame := range before {
 		if !p.write(frame) {
-			return false
+			return
 		}
 	}
 	if p.step.Endless {
@@ -80,14 +81,13 @@ func (p *player) body(f face, facts answerFacts) bool {
 		}
 		for p.write(frame{bytes: again, piece: true}) && p.send() {
 		}
-		return false
+		return
 	}
 	for _, frame := range after {
 		if !p.write(frame) {
-			return false
+			return
 		}
 	}
-	return true
 }
 
 // write takes one frame up to the cut. It reports whether there is more to do.
@@ -107,11 +107,7 @@ func (p *player) write(f frame) bool {
 	}
 	p.left -= min(len(f.bytes), max(0, p.left))
 	p.batch = append(p.batch, f.bytes...)
-	if cut {
-		p.send()
-		return false
-	}
-	return p.step.Delay == 0 || p.send()
+	return !cut && (p.step.Delay == 0 || p.send())
 }
 
 func (p *player) pause() bool {
