@@ -21,17 +21,20 @@ type Subscription struct {
 	wake  chan struct{} // holds one signal, sent when a waiting Next should look again
 
 	// These belong to the goroutine that calls Next.
-	after   int64           // the last durable event delivered from the log, or the cursor
-	upTo    int64           // the last one that comes from the log; those after it come from the list
-	pending []session.Event // a reset, and the live text of the moment of joining, by seq
-	batch   []session.Event // reused by each Next
-	deltas  []session.Delta // of batch
+	unknown  *session.Event  // the stream.reset to send first; nil when the cursor was a good one
+	after    int64           // the last durable event delivered from the log, or the cursor
+	textFrom int64           // the last one before the text in pending
+	upTo     int64           // the last one that comes from the log; those after it come from the list
+	pending  []session.Event // the live text of the moment of joining, by seq
+	batch    []session.Event // reused by each Next
+	deltas   []session.Delta // of batch
 
 	// These are guarded by topic.mu.
-	place    *entry // the next entry to read; nil before joining and after the end
+	place    *entry // the next entry to read; nil when it lost its place
 	read     int    // bytes of place's run already read
-	caughtUp bool   // joined, and nothing is behind place
-	limit    int64  // the value of topic.written beyond which the reader is slow
+	caughtUp bool   // nothing is behind place
+	early    bool   // still reads the log before textFrom: when it lags it joins again, later
+	limit    int64  // the value of topic.written beyond which the reader lags too far
 	slow     bool
 	closed   bool
 }
@@ -40,40 +43,40 @@ type Subscription struct {
 func (s *Subscription) start(c session.Cursor) {
 	t := s.topic
 	s.after = c.Seq
+	var seen int64 // bytes of the live text
 	switch {
 	case c.Live:
 		s.after = t.lastSeq
-		s.join(0)
 	case c.Seq > t.lastSeq:
 		s.reset(0)
 	case c.Seq < t.textSeq():
-		// It joins when it has read the log up to there.
+		// The cursor's own text, if it had any, is finished or void.
 	case c.Offset < 0:
-		s.join(t.bytesBefore(c.Seq))
+		seen = t.bytesBefore(c.Seq)
 	case t.holds(c):
-		s.join(c.Offset)
+		seen = c.Offset
 	default:
 		s.reset(c.Seq)
-		s.join(0)
 	}
+	s.join(seen)
 }
 
 // reset tells the reader that its cursor is unknown and goes on after from.
 func (s *Subscription) reset(from int64) {
 	s.after = from
-	s.pending = append(s.pending, session.Event{
+	s.unknown = &session.Event{
 		Type:      session.EventStreamReset,
 		SessionID: s.topic.id,
 		At:        session.Now(),
 		Reset:     &session.Reset{From: from},
-	})
+	}
 }
 
-// join places s at the end of the list. What has been published since s.after it
-// still reads from the log; the live text beyond byte seen is pending. The topic
-// is locked.
+// join places s at the end of the list. What was published since s.after it reads
+// from the log; the live text beyond byte seen is pending. The topic is locked.
 func (s *Subscription) join(seen int64) {
 	t := s.topic
+	s.pending = nil
 	for _, r := range t.runs {
 		if r.end() <= seen {
 			continue
@@ -82,7 +85,8 @@ func (s *Subscription) join(seen int64) {
 		ev.Delta = &d
 		s.pending = append(s.pending, ev)
 	}
-	s.upTo = t.lastSeq
+	s.textFrom, s.upTo = t.textSeq(), t.lastSeq
+	s.early = s.after < s.textFrom
 	s.place, s.caughtUp = t.tail, true
 	if t.open != nil {
 		s.place, s.read = t.open, t.open.run.text.Len()
@@ -130,15 +134,22 @@ func (s *Subscription) take() (events []session.Event, upTo int64, err error) {
 		return nil, 0, io.EOF
 	case s.slow:
 		return nil, 0, session.ErrSlow
+	case s.unknown != nil:
+		events, s.unknown = []session.Event{*s.unknown}, nil
+		return events, 0, nil
 	case s.place == nil && s.after < t.textSeq():
+		s.pending = nil // it comes again with the next join, if it is still true
 		return nil, t.textSeq(), nil
 	case s.place == nil:
 		s.join(0)
 	}
-	if s.after < s.upTo {
+	s.early = s.after < s.textFrom
+	switch {
+	case s.early:
+		return nil, s.textFrom, nil
+	case s.after < s.upTo:
 		return nil, s.upTo, nil
-	}
-	if len(s.pending) > 0 {
+	case len(s.pending) > 0:
 		events, s.pending = s.pending, nil
 		return events, 0, nil
 	}

@@ -159,8 +159,8 @@ func (t *Topic) push() *entry {
 	return e
 }
 
-// notify wakes the readers that had read everything, and lets go of those that
-// lag too far, so that they hold no memory until they notice.
+// notify wakes the readers that had read everything, and takes the place of those
+// that lag too far, so that they hold no memory until they notice.
 func (t *Topic) notify() {
 	for _, s := range t.subs {
 		switch {
@@ -168,9 +168,11 @@ func (t *Topic) notify() {
 			s.caughtUp, s.limit = false, t.written+maxLagBytes
 			s.signal()
 		case s.place != nil && t.written > s.limit:
-			s.place, s.slow = nil, true
-			s.signal()
-			t.metrics.slowClosed.Inc()
+			s.place = nil
+			if !s.early {
+				s.slow = true
+				t.metrics.slowClosed.Inc()
+			}
 		}
 	}
 }
