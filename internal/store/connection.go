@@ -23,7 +23,15 @@ func connect(db *sql.DB, queries map[string]string) (*connection, error) {
 	return &connection{conn: conn, queries: queries, statements: make(map[string]*sql.Stmt)}, nil
 }
 
-func (c *connection) close() error { return c.conn.Close() }
+// close also closes the statements: those of a sql.Conn do not end with it, and
+// with one of them open the file would stay open.
+func (c *connection) close() error {
+	var errs []error
+	for _, statement := range c.statements {
+		errs = append(errs, statement.Close())
+	}
+	return errors.Join(append(errs, c.conn.Close())...)
+}
 
 // exec runs the query called name.
 func (c *connection) exec(name string, args ...any) (sql.Result, error) {

@@ -1,0 +1,222 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loadline/internal/session"
+)
+
+func itemNumbers(items []session.Item) []int64 {
+	ns := []int64{}
+	for _, it := range items {
+		ns = append(ns, it.N)
+	}
+	return ns
+}
+
+func TestPagesOfItems(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	c := newChat(t, s)
+	turn := c.newTurn("hello")
+	c.must(c.queued(turn), c.started(&turn), c.item(turn.ID, userItem("hello")))
+	large := strings.Repeat("あ", 1<<20) // 3 MiB
+	c.must(c.item(turn.ID, assistantItem(large)), c.item(turn.ID, assistantItem(large)), c.item(turn.ID, assistantItem("x")))
+	c.must(c.item(turn.ID, assistantItem(strings.Repeat("y", 8<<20))))
+	hole := c.item(turn.ID, assistantItem("late"))
+	c.must(c.item(turn.ID, assistantItem("after the hole")))
+
+	check := func(after int64, limit int, want ...int64) {
+		t.Helper()
+		items, err := s.Items(t.Context(), c.lease.SessionID, after, limit)
+		if diff := cmp.Diff(append([]int64{}, want...), itemNumbers(items)); diff != "" || err != nil {
+			t.Errorf("items after %d, limit %d: %v\n%s", after, limit, err, diff)
+		}
+	}
+	check(0, 100, 1, 2)
+	check(0, 1, 1)
+	check(0, 0, 1)
+	check(2, 100, 3, 4)
+	check(3, 100, 4)
+	check(4, 100, 5)
+	check(5, 100)
+	check(99, 100)
+	check(-7, 100)
+	history, err := s.History(t.Context(), c.lease.SessionID)
+	if diff := cmp.Diff([]int64{1, 2, 3, 4, 5, 7}, itemNumbers(history)); diff != "" || err != nil {
+		t.Errorf("history: %v\n%s", err, diff)
+	}
+	if history[1].AssistantMessage.Text != large || len(history[4].AssistantMessage.Text) != 8<<20 {
+		t.Error("a large text has changed")
+	}
+	c.must(hole)
+	check(5, 100, 6, 7)
+	events, err := s.Events(t.Context(), c.lease.SessionID, 3, 0, 100)
+	if err != nil || len(events) != 1 {
+		t.Errorf("%d events of 3 MiB in a page, %v", len(events), err)
+	}
+	events, err = s.Events(t.Context(), c.lease.SessionID, 5, 7, 100)
+	if err != nil || len(events) != 1 || events[0].Seq != 6 {
+		t.Errorf("%d events after 5 up to 7, %v", len(events), err)
+	}
+}
+
+func TestPagesOfTurnsAreBoundedInBytes(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	c := newChat(t, s)
+	for range 5 {
+		c.say(strings.Repeat("x", 1<<20), "ok")
+	}
+	turns, err := s.Turns(t.Context(), c.lease.SessionID, "", 100)
+	if err != nil || len(turns) != 4 {
+		t.Fatalf("%d turns of 1 MiB in a page, %v", len(turns), err)
+	}
+	turns, err = s.Turns(t.Context(), c.lease.SessionID, turns[3].ID, 100)
+	if err != nil || len(turns) != 1 {
+		t.Errorf("%d turns in the last page, %v", len(turns), err)
+	}
+	events, err := s.Events(t.Context(), c.lease.SessionID, 0, 0, 100)
+	if err != nil || len(events) != 5 { // queued, started, item, and the end of a turn carry its input
+		t.Errorf("%d events in a page, %v", len(events), err)
+	}
+}
+
+func TestUnknownThingsAreNotFound(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	c := newChat(t, s)
+	turn, _ := c.say("hello", "hi")
+	other := newChat(t, s)
+	ctx, id := t.Context(), other.lease.SessionID
+	for name, err := range map[string]error{
+		"session": second(s.Session(ctx, "ses_x")),
+		"items":   second(s.Items(ctx, "ses_x", 0, 10)),
+		"item":    second(s.Item(ctx, id, 1)),
+		"history": second(s.History(ctx, "ses_x")),
+		"events":  second(s.Events(ctx, "ses_x", 0, 0, 10)),
+		"turns":   second(s.Turns(ctx, "ses_x", "", 10)),
+		"turn":    second(s.Turn(ctx, id, turn.ID)),
+		"update":  second(s.UpdateSession(ctx, "ses_x", new("t"), nil)),
+		"delete":  s.DeleteSession(ctx, "ses_x"),
+	} {
+		if !errors.Is(err, session.ErrNotFound) {
+			t.Errorf("%s: %v, want ErrNotFound", name, err)
+		}
+	}
+	if items, err := s.Items(ctx, id, 0, 10); err != nil || items == nil || len(items) > 0 {
+		t.Errorf("items of an empty session: %v, %v", items, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestPagesOfSessions(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	want := []session.ID{}
+	for range 5 {
+		want = append([]session.ID{newChat(t, s).lease.SessionID}, want...)
+	}
+	got := []session.ID{}
+	for before := session.ID(""); ; {
+		page, err := s.Sessions(t.Context(), before, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, p := range page {
+			got = append(got, p.ID)
+			before = p.ID
+		}
+		newChat(t, s) // newer ones do not disturb
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUpdateSession(t *testing.T) {
+	c := newChat(t, openStore(t, t.TempDir()))
+	ctx, id := t.Context(), c.lease.SessionID
+	if _, err := c.store.UpdateSession(ctx, id, new("<title>"), map[string]string{"a": "<b>"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.store.UpdateSession(ctx, id, nil, nil)
+	if err != nil || got.Title != "<title>" || !cmp.Equal(got.Metadata, map[string]string{"a": "<b>"}) {
+		t.Errorf("session: %+v, %v", got, err)
+	}
+	got, err = c.store.UpdateSession(ctx, id, new(""), map[string]string{})
+	if err != nil || got.Title != "" || got.Metadata == nil || len(got.Metadata) > 0 {
+		t.Errorf("session: %+v, %v", got, err)
+	}
+	if found, err := c.store.Session(ctx, id); err != nil || !cmp.Equal(found, got) {
+		t.Errorf("session read: %+v, %v", found, err)
+	}
+}
+
+func TestReadEndsWithItsContext(t *testing.T) {
+	c := newChat(t, openStore(t, t.TempDir()))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.store.Session(ctx, c.lease.SessionID); !errors.Is(err, context.Canceled) || errors.Is(err, session.ErrStorage) {
+		t.Errorf("read with an ended context: %v", err)
+	}
+}
+
+func TestDeleteLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	c, kept := newChat(t, s), newChat(t, s)
+	secret := "SENTINEL-" + strings.Repeat("0123456789abcdef", 1000)
+	for range 40 {
+		c.say(secret, secret+"!")
+	}
+	kept.say("hello", "hi")
+	before := snapshot(t, s, kept.lease.SessionID)
+	turn := c.newTurn(secret)
+	key := &session.SubmitKey{Key: secret, TurnID: turn.ID}
+	if err := s.Append(t.Context(), &session.Batch{Lease: c.lease, Events: []session.Event{c.queued(turn)}, Key: key}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteSession(t.Context(), c.lease.SessionID); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.try(c.started(&turn)); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("append to a deleted session: %v, want ErrNotFound", err)
+	}
+	if ids, err := s.Unfinished(t.Context()); len(ids) > 0 || err != nil {
+		t.Errorf("unfinished: %v, %v", ids, err)
+	}
+	next := newChat(t, s) // must not get what is left of the deleted one
+	if items, err := s.History(t.Context(), next.lease.SessionID); len(items) > 0 || err != nil {
+		t.Errorf("a new session has %d items, %v", len(items), err)
+	}
+	if err := s.Close(); err != nil { // perhaps in the middle of the sweep
+		t.Fatal(err)
+	}
+	s = openStore(t, dir)
+	if err := s.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]int{"sessions": 2, "turns": 1, "log": 6, "submit_keys": 0, "graves": 0} {
+		if n := count(t, s, table); n != want {
+			t.Errorf("%d rows in %s, want %d", n, table, want)
+		}
+	}
+	if diff := cmp.Diff(before, snapshot(t, s, kept.lease.SessionID)); diff != "" {
+		t.Errorf("the other session has changed:\n%s", diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(s.path)
+	if err != nil || bytes.Contains(file, []byte("SENTINEL")) || bytes.Contains(file, []byte("89abcdef0123")) {
+		t.Errorf("the file still holds text of the deleted session (%v)", err)
+	}
+}
