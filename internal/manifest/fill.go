@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -128,7 +129,7 @@ func (f *filler) fillDuration(text encoding.TextUnmarshaler, into reflect.Value,
 	old := into.Int()
 	err := text.UnmarshalText([]byte(n.text))
 	if err == nil && into.IsZero() && tag.Get("min") != "0" {
-		err = fmt.Errorf("must be longer than 0s")
+		err = errors.New("must be longer than 0s")
 	}
 	if err != nil {
 		into.SetInt(old)

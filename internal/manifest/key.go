@@ -34,6 +34,9 @@ func fields(section reflect.Value, layer bool) map[string]field {
 // unknown says that a section has no such key, and what may have been meant.
 func (f *filler) unknown(section reflect.Value, key, path string) string {
 	const message = "unknown key"
+	if len(*f.problems) > 20*maxProblems { // this is no manifest: spare the search
+		return message
+	}
 	if f.layer && path == "" {
 		return message + ": a project's layer holds only [model], [worker], [tools] and [memory]"
 	}

@@ -38,31 +38,25 @@ func checkText(rule, text string) error {
 	case "origin":
 		return checkOrigin(text)
 	}
-	pattern, message := form(rule)
-	if pattern != nil && !pattern.MatchString(text) {
-		return errors.New(message)
+	if form, ok := forms[rule]; ok && !form.pattern.MatchString(text) {
+		return errors.New(form.message)
 	}
 	return nil
 }
 
-// form is the pattern of the rules that are one, and what to say.
-func form(rule string) (*regexp.Regexp, string) {
-	switch rule {
-	case "name":
-		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
-			"must be 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit"
-	case "tool":
-		return regexp.MustCompile(`^.{1,128}$`), "must be at most 128 letters"
-	case "env":
-		return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`),
-			"must be the name of an environment variable that holds the key, not the key itself"
-	case "digest":
-		return regexp.MustCompile(`^sha256:[0-9a-f]{64}$`),
-			"must be sha256: and 64 lower-case hexadecimal digits, as `server key new` prints it, not the key itself"
-	case "version":
-		return regexp.MustCompile(`^[A-Za-z0-9.-]{1,64}$`), "must be a version like 2023-06-01"
-	}
-	return nil, ""
+// forms are the rules that are one pattern, and what to say; never changed.
+var forms = map[string]struct {
+	pattern *regexp.Regexp
+	message string
+}{
+	"name": {regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`),
+		"must be 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit"},
+	"tool": {regexp.MustCompile(`^.{1,128}$`), "must be at most 128 letters"},
+	"env": {regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`),
+		"must be the name of an environment variable that holds the key, not the key itself"},
+	"digest": {regexp.MustCompile(`^sha256:[0-9a-f]{64}$`),
+		"must be sha256: and 64 lower-case hexadecimal digits, as `server key new` prints it, not the key itself"},
+	"version": {regexp.MustCompile(`^[A-Za-z0-9.-]{1,64}$`), "must be a version like 2023-06-01"},
 }
 
 func checkChoice(choices []string, text string) error {
@@ -115,15 +109,14 @@ func checkHost(text string) error {
 	inner, closed := strings.CutSuffix(inner, "]")
 	address, err := netip.ParseAddr(inner)
 	isIPv6 := err == nil && address.Is6()
-	if bracketed == closed && (isIPv6 && bracketed || !isIPv6 && !bracketed && hostPattern().MatchString(text)) {
+	if bracketed == closed && (isIPv6 && bracketed || !isIPv6 && !bracketed && hostPattern.MatchString(text)) {
 		return nil
 	}
 	return errors.New("must be a host name or address like chat.example.org or [::1], without scheme, port or *")
 }
 
-func hostPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
-}
+// hostPattern is what a host name or an IPv4 address looks like.
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*$`)
 
 func checkOrigin(text string) error {
 	u, err := url.Parse(text)
