@@ -64,6 +64,7 @@ func (f *fake) Update(_ context.Context, id session.ID, title *string, metadata 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.updated = append(f.updated, s)
+	s.Metadata = map[string]string{}
 	return s, f.err
 }
 
@@ -88,11 +89,11 @@ func (f *fake) Submit(_ context.Context, id session.ID, input string, mode sessi
 }
 
 func (f *fake) Cancel(_ context.Context, id session.ID, turn session.TurnID) (session.Turn, error) {
-	return session.Turn{ID: turn, SessionID: id, State: session.TurnCancelled, CreatedAt: 1}, f.err
+	return session.Turn{ID: turn, SessionID: id, State: session.TurnCancelled, Mode: session.ModeEnqueue, CreatedAt: 1}, f.err
 }
 
 func (f *fake) Turn(_ context.Context, id session.ID, turn session.TurnID) (session.Turn, error) {
-	return session.Turn{ID: turn, SessionID: id, State: session.TurnRunning, CreatedAt: 1}, f.err
+	return session.Turn{ID: turn, SessionID: id, State: session.TurnRunning, Mode: session.ModeEnqueue, CreatedAt: 1}, f.err
 }
 
 func (f *fake) Turns(_ context.Context, _ session.ID, after session.TurnID, limit int) ([]session.Turn, error) {
@@ -201,9 +202,19 @@ func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	return s
 }
 
-// ask sends one request with headers "Name: value"; Host is one of them.
+// ask sends one request with headers "Name: value"; Host is one of them. The answer
+// must be as the contract says.
 func ask(t testing.TB, h http.Handler, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
+	w := askUnchecked(h, method, target, body, headers...)
+	path, _, _ := strings.Cut(target, "?")
+	if err := openContract(t).check(method, path, w.Code, w.Header(), w.Body.Bytes()); err != nil && method != http.MethodHead {
+		t.Errorf("not as the contract says: %v", err)
+	}
+	return w
+}
+
+func askUnchecked(h http.Handler, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "127.0.0.1:8080"
 	if body != "" {

@@ -139,7 +139,7 @@ func TestSessionsPageWhileNewOnesAreMade(t *testing.T) {
 	f := &fake{}
 	add := func() session.ID {
 		id := session.NewID()
-		f.sessions = slices.Insert(f.sessions, 0, session.Session{ID: id, Metadata: map[string]string{}, CreatedAt: 1, UpdatedAt: 1})
+		f.sessions = slices.Insert(f.sessions, 0, session.Session{ID: id, Metadata: map[string]string{}, State: session.StateIdle, CreatedAt: 1, UpdatedAt: 1})
 		return id
 	}
 	for range 25 {

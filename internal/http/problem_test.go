@@ -50,7 +50,7 @@ func TestErrorsBecomeProblems(t *testing.T) {
 }
 
 func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
-	s := newTestServer(t, &fake{err: fmt.Errorf("read: %w", session.ErrStorage), items: make([]session.Item, 1)})
+	s := newTestServer(t, &fake{err: fmt.Errorf("read: %w", errDisk), items: make([]session.Item, 1)})
 	for _, r := range s.routes() {
 		if !strings.HasPrefix(r.pattern, "/v1") {
 			continue
@@ -60,7 +60,7 @@ func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
 			if r.pattern == "/v1/sessions" {
 				body = strings.ReplaceAll(body, `"input":"hi"`, "")
 			}
-			wantProblem(t, ask(t, s, r.method, fill(r.pattern), body), codeStorage)
+			wantProblem(t, ask(t, s, r.method, fill(r.pattern), body), codeInternal)
 		})
 	}
 }
