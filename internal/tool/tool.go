@@ -46,7 +46,9 @@ func Decode(arguments json.RawMessage, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(arguments))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
+			return fmt.Errorf("%w: they must be an object, not %s", ErrArguments, wrong.Value)
+		} else if ok {
 			return fmt.Errorf("%w: %q must be %s, not %s", ErrArguments, wrong.Field, article(wrong.Type.Kind().String()), wrong.Value)
 		}
 		return fmt.Errorf("%w: %s", ErrArguments, strings.TrimPrefix(err.Error(), "json: "))

@@ -11,7 +11,7 @@ import (
 
 const (
 	gapNote      = "… %d bytes left out …\n" // between head and tail
-	gapNoteBytes = 44                       // at most, with 19 digits and a line break before it
+	gapNoteBytes = 44                        // at most, with 19 digits and a line break before it
 	minTailBytes = 64 << 10
 	growAtBytes  = 1 << 20 // of output from which room for all of the capture is made at once
 )

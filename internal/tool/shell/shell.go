@@ -99,7 +99,7 @@ func (b *bash) Run(ctx context.Context, call tool.Call) (session.Output, error) 
 	}
 	out := collected.output(call.LimitBytes)
 	out.Failed = end.failed
-	out.Summary = fmt.Sprintf("Bash: %s, %s in %s", end.text, byteCount(collected.total), time.Since(began).Round(time.Millisecond*10))
+	out.Summary = fmt.Sprintf("Bash: %s, %s in %s", end.text, byteCount(collected.total), time.Since(began).Round(time.Millisecond))
 	return out, nil
 }
 
