@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
@@ -18,8 +17,8 @@ type filler struct {
 
 // fill writes n into a value, which the field with this tag holds.
 func (f *filler) fill(into reflect.Value, n *node, tag reflect.StructTag, path string) {
-	if text, ok := into.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		f.fillDuration(text, into, n, tag, path)
+	if into.Type() == reflect.TypeFor[Duration]() {
+		f.fillDuration(into, n, tag, path)
 		return
 	}
 	switch into.Kind() {
@@ -121,20 +120,21 @@ func (f *filler) fillInteger(into reflect.Value, n *node, tag reflect.StructTag,
 	}
 }
 
-func (f *filler) fillDuration(text encoding.TextUnmarshaler, into reflect.Value, n *node, tag reflect.StructTag, path string) {
+func (f *filler) fillDuration(into reflect.Value, n *node, tag reflect.StructTag, path string) {
 	if n.kind != kindString {
 		f.problems.add(n, path, fmt.Sprintf(`must be a duration like "5s", not %s`, n.kind))
 		return
 	}
-	old := into.Int()
-	err := text.UnmarshalText([]byte(n.text))
-	if err == nil && into.IsZero() && tag.Get("min") != "0" {
+	var read Duration
+	err := read.UnmarshalText([]byte(n.text))
+	if err == nil && read == 0 && tag.Get("min") != "0" {
 		err = errors.New("must be longer than 0s")
 	}
 	if err != nil {
-		into.SetInt(old)
 		f.problems.add(n, path, err.Error())
+		return
 	}
+	into.SetInt(int64(read))
 }
 
 func (f *filler) fillString(into reflect.Value, n *node, tag reflect.StructTag, path string) {

@@ -15,24 +15,7 @@ import (
 // the file in each line of its error; what it takes shows as something that loads
 // as the same.
 func FuzzLoad(f *testing.F) {
-	goldens, err := filepath.Glob("testdata/wrong/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, golden := range goldens {
-		archive, err := txtar.ParseFile(golden)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(archive.Files[0].Data))
-	}
-	for _, seed := range []string{
-		"", "\ufeff", "a.b = 1\na = 2", "a = 1\na.b = 2", "[[a]]\n[a.b]", "a = [{b = 1}]", "[a]\n[a]", "worker = {max_steps = 3}",
-		"tools = {Read = {enabled = true}}", "server.keys = {}", "model.name.x = 1", "'' = 1", "worker.\"max_steps\" = 1_0",
-		"projects.a.root = '.'\nprojects.a.manifest = 'm.toml'", "worker.instructions = '''\na\n'''", "x = [[[[1]]]]", "[worker]\n[worker.tool_output]\n[worker]",
-	} {
-		f.Add(seed)
-	}
+	addSeeds(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		t.Chdir(t.TempDir())
 		write := func(name, text string) {
@@ -69,4 +52,26 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("what it shows loads as something else: %s", diff)
 		}
 	})
+}
+
+func addSeeds(f *testing.F) {
+	f.Helper()
+	goldens, err := filepath.Glob("testdata/wrong/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, golden := range goldens {
+		archive, err := txtar.ParseFile(golden)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(archive.Files[0].Data))
+	}
+	for _, seed := range []string{
+		"", "\ufeff", "a.b = 1\na = 2", "a = 1\na.b = 2", "[[a]]\n[a.b]", "a = [{b = 1}]", "[a]\n[a]", "worker = {max_steps = 3}",
+		"tools = {Read = {enabled = true}}", "server.keys = {}", "model.name.x = 1", "'' = 1", "worker.\"max_steps\" = 1_0",
+		"projects.a.root = '.'\nprojects.a.manifest = 'm.toml'", "worker.instructions = '''\na\n'''", "x = [[[[1]]]]", "[worker]\n[worker.tool_output]\n[worker]",
+	} {
+		f.Add(seed)
+	}
 }

@@ -77,46 +77,7 @@ func TestLoadWithoutFiles(t *testing.T) {
 }
 
 func TestLayersMergeKeyByKey(t *testing.T) {
-	m := load(t, map[string]string{
-		"site.toml": `
-[worker]
-max_steps = 5
-instructions = "from the file"
-[worker.tool_output]
-default_max_bytes = 1000
-per_tool = {Read = 2000, Grep = 3000}
-[tools.Bash]
-enabled = true
-[tools.Write]
-enabled = false
-[projects.docs]
-root = "."
-manifest = "layers/docs.toml"
-[projects.plain]
-root = "."
-`,
-		"over.toml": `
-[worker.tool_output]
-per_tool.Grep = 3333
-[projects.docs]
-permission = "write"
-[tools.Grep]
-`,
-		"layers/docs.toml": `
-[worker]
-instructions_file = "docs.md"
-tool_timeout = "7s"
-[worker.tool_output]
-default_max_bytes = 500
-[worker.tool_output.per_tool]
-Glob = 700
-[tools.Write]
-enabled = true
-[memory]
-enabled = true
-`,
-		"layers/docs.md": "\ufefffrom docs",
-	})
+	m := load(t, archived(t, "testdata/layers.txtar"))
 	if got := m.Worker; got.MaxSteps != 5 || got.Instructions != "from the file" || got.ToolTimeout != Duration(2*time.Minute) {
 		t.Errorf("the server's worker is %+v", got)
 	}
@@ -129,7 +90,7 @@ enabled = true
 	if diff := cmp.Diff(wantLimits, docs.Worker.ToolOutput); diff != "" {
 		t.Errorf("limits of a project with a layer: %s", diff)
 	}
-	if got := docs.Worker; got.MaxSteps != 5 || got.Instructions != "from docs" || got.ToolTimeout != Duration(7*time.Second) {
+	if got := docs.Worker; got.MaxSteps != 5 || got.Instructions != "from docs\n" || got.ToolTimeout != Duration(7*time.Second) {
 		t.Errorf("the layer's worker is %+v", got)
 	}
 	if docs.Permission != PermissionWrite || m.Projects["plain"].Permission != PermissionRead {
@@ -142,6 +103,22 @@ enabled = true
 		if got := [2]bool{m.ToolEnabled(tool), docs.ToolEnabled(tool)}; got != want {
 			t.Errorf("%s is enabled in server, project: %v, want %v", tool, got, want)
 		}
+	}
+}
+
+func TestDefaultProject(t *testing.T) {
+	const one, two, named = "[projects.a]\nroot = '.'\n", "[projects.b]\nroot = '.'\n", "[projects.default]\nroot = '.'\n"
+	for text, want := range map[string]string{"": "default", "[projects]": "default", one: "a", one + two: "", one + named: "default"} {
+		if got := load(t, map[string]string{"site.toml": text}).DefaultProject(); got != want {
+			t.Errorf("DefaultProject() of %q = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestEmptySectionOfAToolChangesNothing(t *testing.T) {
+	m := load(t, map[string]string{"site.toml": "[tools.Bash]\n[tools.Grep]\n"})
+	if m.ToolEnabled("Bash") || !m.ToolEnabled("Grep") {
+		t.Errorf("Bash, Grep are enabled: %v, %v, want false, true", m.ToolEnabled("Bash"), m.ToolEnabled("Grep"))
 	}
 }
 

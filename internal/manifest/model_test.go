@@ -20,31 +20,33 @@ auth = "bearer"
 max_attempts = 7
 `
 
+// modelLayers are keys over lowModel, and what they change in it.
+var modelLayers = []struct {
+	name, keys string
+	change     func(*Model)
+}{
+	{"nothing", "", func(*Model) {}},
+	{"the name", "name = 'high'", func(m *Model) { m.Name = "high" }},
+	{"an ordinary key", "max_attempts = 2", func(m *Model) { m.MaxAttempts = 2 }},
+	{"another variable", "api_key_env = 'B'", func(m *Model) { m.APIKeyEnv = "B" }},
+	{"a file", "api_key_file = '/b'", func(m *Model) { m.APIKeyEnv, m.APIKeyFile = "", "/b" }},
+	{"the same provider", "provider = 'anthropic'", func(m *Model) {
+		*m = Model{Provider: "anthropic", Name: "low", APIKeyEnv: "ANTHROPIC_API_KEY"}
+	}},
+	{"another provider", "provider = 'openai'", func(m *Model) {
+		*m = Model{Provider: "openai", Name: "low", APIKeyEnv: "OPENAI_API_KEY"}
+	}},
+	{"provider and URL", "provider = 'openai'\nbase_url = 'http://127.0.0.1:1/v1'", func(m *Model) {
+		*m = Model{Provider: "openai", Name: "low", BaseURL: "http://127.0.0.1:1/v1"}
+	}},
+	{"demo", "provider = 'demo'", func(m *Model) { *m = Model{Provider: "demo", Name: "low"} }},
+}
+
 func TestModelsNeverTakeAKeyToAnotherService(t *testing.T) {
 	low := Default().Model
 	low.Provider, low.Name, low.BaseURL, low.APIKeyEnv = "anthropic", "low", "https://low.example", "LOW_KEY"
 	low.APIVersion, low.Auth, low.MaxAttempts = "2023-06-01", "bearer", 7
-	tests := []struct {
-		name, keys string
-		change     func(*Model)
-	}{
-		{"nothing", "", func(*Model) {}},
-		{"the name", "name = 'high'", func(m *Model) { m.Name = "high" }},
-		{"an ordinary key", "max_attempts = 2", func(m *Model) { m.MaxAttempts = 2 }},
-		{"another variable", "api_key_env = 'B'", func(m *Model) { m.APIKeyEnv = "B" }},
-		{"a file", "api_key_file = '/b'", func(m *Model) { m.APIKeyEnv, m.APIKeyFile = "", "/b" }},
-		{"the same provider", "provider = 'anthropic'", func(m *Model) {
-			*m = Model{Provider: "anthropic", Name: "low", APIKeyEnv: "ANTHROPIC_API_KEY"}
-		}},
-		{"another provider", "provider = 'openai'", func(m *Model) {
-			*m = Model{Provider: "openai", Name: "low", APIKeyEnv: "OPENAI_API_KEY"}
-		}},
-		{"provider and URL", "provider = 'openai'\nbase_url = 'http://127.0.0.1:1/v1'", func(m *Model) {
-			*m = Model{Provider: "openai", Name: "low", BaseURL: "http://127.0.0.1:1/v1"}
-		}},
-		{"demo", "provider = 'demo'", func(m *Model) { *m = Model{Provider: "demo", Name: "low"} }},
-	}
-	for _, test := range tests {
+	for _, test := range modelLayers {
 		want := low
 		test.change(&want)
 		if want.MaxAttempts == 0 {
@@ -88,42 +90,14 @@ func TestBaseURLAloneTakesNoProvider(t *testing.T) {
 	}
 }
 
+type keyTest struct {
+	name      string
+	model     Model
+	key, fail string
+}
+
 func TestAPIKey(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	t.Setenv("GOOD_KEY", " sk-secret-1\n")
-	t.Setenv("BLANK_KEY", " \n")
-	t.Setenv("TWO_KEYS", "sk-secret-1\nsk-secret-2")
-	missing := filepath.Join(dir, "missing")
-	tests := []struct {
-		name      string
-		model     Model
-		key, fail string
-	}{
-		{"demo", Model{Provider: "demo", APIKeyEnv: "UNSET_KEY"}, "", ""},
-		{"local server", Model{Provider: "openai", BaseURL: "http://127.0.0.1:1"}, "", ""},
-		{"variable", Model{Provider: "openai", APIKeyEnv: "GOOD_KEY"}, "sk-secret-1", ""},
-		{"unset", Model{Provider: "openai", APIKeyEnv: "UNSET_KEY"}, "",
-			"no API key for openai: environment variable UNSET_KEY is not set or empty"},
-		{"blank", Model{Provider: "openai", APIKeyEnv: "BLANK_KEY"}, "",
-			"no API key for openai: environment variable BLANK_KEY is not set or empty"},
-		{"two lines", Model{Provider: "openai", APIKeyEnv: "TWO_KEYS"}, "",
-			"API key for openai: environment variable TWO_KEYS holds more than one line, or control characters"},
-		{"file", Model{Provider: "anthropic", APIKeyFile: write("good", "\ufeffsk-secret-3\r\n")}, "sk-secret-3", ""},
-		{"empty file", Model{Provider: "anthropic", APIKeyFile: write("empty", "")}, "",
-			"no API key for anthropic: file " + filepath.Join(dir, "empty") + " is not set or empty"},
-		{"no file", Model{Provider: "anthropic", APIKeyFile: missing}, "",
-			"API key for anthropic: file " + missing + " does not exist"},
-		{"large file", Model{Provider: "anthropic", APIKeyFile: write("large", strings.Repeat("sk-secret", 9000))}, "",
-			"API key for anthropic: file " + filepath.Join(dir, "large") + " is larger than 65536 bytes"},
-	}
-	for _, test := range tests {
+	for _, test := range keyTests(t) {
 		t.Run(test.name, func(t *testing.T) {
 			key, err := test.model.APIKey()
 			if key != test.key {
@@ -141,4 +115,38 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+func keyTests(t *testing.T) []keyTest {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Setenv("GOOD_KEY", " sk-secret-1\n")
+	t.Setenv("BLANK_KEY", " \n")
+	t.Setenv("TWO_KEYS", "sk-secret-1\nsk-secret-2")
+	missing := filepath.Join(dir, "missing")
+	return []keyTest{
+		{"demo", Model{Provider: "demo", APIKeyEnv: "UNSET_KEY"}, "", ""},
+		{"local server", Model{Provider: "openai", BaseURL: "http://127.0.0.1:1"}, "", ""},
+		{"variable", Model{Provider: "openai", APIKeyEnv: "GOOD_KEY"}, "sk-secret-1", ""},
+		{"unset", Model{Provider: "openai", APIKeyEnv: "UNSET_KEY"}, "",
+			"no API key for openai: environment variable UNSET_KEY is not set or empty"},
+		{"blank", Model{Provider: "openai", APIKeyEnv: "BLANK_KEY"}, "",
+			"no API key for openai: environment variable BLANK_KEY is not set or empty"},
+		{"two lines", Model{Provider: "openai", APIKeyEnv: "TWO_KEYS"}, "",
+			"API key for openai: environment variable TWO_KEYS holds more than one line, or control characters"},
+		{"file", Model{Provider: "anthropic", APIKeyFile: write("good", "\ufeffsk-secret-3\r\n")}, "sk-secret-3", ""},
+		{"empty file", Model{Provider: "anthropic", APIKeyFile: write("empty", "")}, "",
+			"no API key for anthropic: file " + filepath.Join(dir, "empty") + " is not set or empty"},
+		{"no file", Model{Provider: "anthropic", APIKeyFile: missing}, "",
+			"API key for anthropic: file " + missing + " does not exist"},
+		{"large file", Model{Provider: "anthropic", APIKeyFile: write("large", strings.Repeat("sk-secret", 9000))}, "",
+			"API key for anthropic: file " + filepath.Join(dir, "large") + " is larger than 65536 bytes"},
+	}
 }

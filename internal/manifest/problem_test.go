@@ -26,20 +26,10 @@ func TestLoadTellsAllErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Run(strings.TrimSuffix(filepath.Base(golden), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files := map[string]string{}
-			want := ""
-			for _, file := range archive.Files {
-				if file.Name == "error" {
-					want = string(file.Data)
-					continue
-				}
-				files[file.Name] = string(file.Data)
-			}
+		t.Run(filepath.Base(golden), func(t *testing.T) {
+			files := archived(t, golden)
+			want := files["error"]
+			delete(files, "error")
 			dir := folder(t, files)
 			names := []string{"site.toml"}
 			if files["over.toml"] != "" {
@@ -51,7 +41,7 @@ func TestLoadTellsAllErrors(t *testing.T) {
 			}
 			got := strings.ReplaceAll(err.Error(), dir, "$DIR") + "\n"
 			if *update {
-				writeGolden(t, golden, archive, got)
+				writeGolden(t, golden, got)
 			} else if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("error of Load(): %s", diff)
 			}
@@ -62,8 +52,26 @@ func TestLoadTellsAllErrors(t *testing.T) {
 	}
 }
 
-func writeGolden(t *testing.T, path string, archive *txtar.Archive, text string) {
+// archived are the files of a txtar archive.
+func archived(t *testing.T, path string) map[string]string {
 	t.Helper()
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, file := range archive.Files {
+		files[file.Name] = string(file.Data)
+	}
+	return files
+}
+
+func writeGolden(t *testing.T, path, text string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	files := archive.Files[:0]
 	for _, file := range archive.Files {
 		if file.Name != "error" {
