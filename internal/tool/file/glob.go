@@ -148,6 +148,7 @@ func (v *view) lists(e entry) bool {
 // globPattern is a pattern for paths.
 type globPattern struct {
 	glob        string
+	below       string // glob without "/**" at its end: the folder whose content it names; else empty
 	foldersOnly bool
 	elements    []string // of glob; nil when braces may hold a slash
 }
@@ -169,6 +170,9 @@ func (w *Workspace) parseGlob(text string) (globPattern, error) {
 	glob = strings.TrimPrefix(glob, "./")
 	p := globPattern{}
 	p.glob, p.foldersOnly = strings.CutSuffix(glob, "/")
+	if below, ok := strings.CutSuffix(p.glob, "/**"); ok {
+		p.glob, p.below = p.glob+"/*", below
+	}
 	elements := strings.Split(p.glob, "/")
 	switch {
 	case slices.Contains(elements, ".."):
@@ -185,6 +189,9 @@ func (w *Workspace) parseGlob(text string) (globPattern, error) {
 }
 
 func (p globPattern) matches(path string, isFolder bool) bool {
+	if isFolder && p.below != "" && doublestar.MatchUnvalidated(p.below, path) {
+		return true
+	}
 	return (isFolder || !p.foldersOnly) && doublestar.MatchUnvalidated(p.glob, path)
 }
 
