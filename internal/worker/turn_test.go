@@ -49,18 +49,21 @@ func TestResultsKeepCallOrder(t *testing.T) {
 			<-slow
 			return content("first"), nil
 		}},
-		tooltest.Func{Name: "Second", RunFunc: func(context.Context, tool.Call) (session.Output, error) {
-			close(slow)
-			return content("second"), nil
-		}},
+		tooltest.Returning("Second", "second"),
 	}
 	w := newWorkbench(t, tools, scripted{deltas: calls("First", "{}", "Second", "{}")})
+	w.log.refuse = func(events []session.Event) error {
+		if item := events[0].Item; item != nil && item.ToolResult != nil && item.ToolResult.Tool == "Second" {
+			close(slow)
+		}
+		return nil
+	}
 	w.run(t.Context())
 	got := w.log.results()
 	if len(got) != 2 || *got[0].Content != "first" || *got[1].Content != "second" {
 		t.Errorf("results %+v", got)
 	}
-	// The events come in the order in which the calls finished.
+	// The events come in the order in which the results were final.
 	var finished []int64
 	for _, ev := range w.log.events {
 		if ev.Item != nil && ev.Item.ToolResult != nil {
