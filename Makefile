@@ -39,7 +39,7 @@ fmt: ## format the Go files
 	gofmt -w $(GO_FOLDERS)
 
 # Hidden folders hold caches and are not ours to format.
-GO_FOLDERS = $(wildcard *.go) $(wildcard bench cmd internal)
+GO_FOLDERS = $(wildcard *.go) $(wildcard acceptance bench cmd internal)
 
 .PHONY: format-check
 format-check:

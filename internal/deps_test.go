@@ -121,7 +121,7 @@ func arrowsOf(path string) (arrows []string, known bool) {
 // in a build.
 func listPackages(t *testing.T) (packages []goPackage) {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,GoFiles", module+"/...").Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Logf("%s", exit.Stderr)
@@ -132,11 +132,15 @@ func listPackages(t *testing.T) (packages []goPackage) {
 		var listed struct {
 			ImportPath string
 			Imports    []string
+			GoFiles    []string
 		}
 		if err := dec.Decode(&listed); err == io.EOF {
 			return packages
 		} else if err != nil {
 			t.Fatalf("decode the answer of go list: %v", err)
+		}
+		if len(listed.GoFiles) == 0 {
+			continue // tests alone
 		}
 		pkg := goPackage{path: inModule(listed.ImportPath)}
 		for _, path := range listed.Imports {
@@ -144,9 +148,7 @@ func listPackages(t *testing.T) (packages []goPackage) {
 				pkg.imports = append(pkg.imports, inModule(path))
 			}
 		}
-		if pkg.path != "internal" { // holds this test alone
-			packages = append(packages, pkg)
-		}
+		packages = append(packages, pkg)
 	}
 }
 
