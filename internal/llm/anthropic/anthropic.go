@@ -25,7 +25,7 @@ const (
 	compatibleVersion = "2023-06-01"
 	// endWait is how long the end of a stream is waited for after its last event,
 	// so that its connection can be used again.
-	endWait = 20 * time.Millisecond
+	endWait = 50 * time.Millisecond
 )
 
 // Auth is the header in which the key is sent.
