@@ -16,7 +16,7 @@ const (
 )
 
 // NewClient makes the HTTP client of a provider. It keeps connections for reuse,
-// follows no redirect, and turns each answer that is no success into an *Error,
+// and turns each answer that is no success, redirects included, into an *Error,
 // of whose body at most MaxErrorBytes are read; http.Client wraps it. In its
 // text each of the secrets is replaced. The environment's proxy is used, but
 // never for loopback addresses.
@@ -37,7 +37,6 @@ func NewClient(headerTimeout time.Duration, secrets ...string) *http.Client {
 			},
 			secrets: secrets,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 

@@ -83,7 +83,9 @@ func (x *Exchange) Next() ([]byte, error) {
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			line = bytes.TrimSpace(data)
 		} else if len(line) == 0 || line[0] != '{' {
-			x.keepAlive()
+			if len(line) > 0 {
+				x.keepAlive()
+			}
 			continue
 		}
 		if len(line) > 0 {

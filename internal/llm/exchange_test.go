@@ -90,6 +90,18 @@ func repeat(s string, n int) []string {
 	return all
 }
 
+func TestExchangeEndsWhenNoAnswerBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		x := NewExchange(t.Context(), time.Minute)
+		defer x.Close()
+		<-x.Context().Done()
+		if took := time.Since(begun); took != time.Minute {
+			t.Errorf("ended after %v, want 1m", took)
+		}
+	})
+}
+
 func TestExchangeLimitIsNotPutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

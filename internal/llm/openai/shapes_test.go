@@ -139,21 +139,24 @@ func TestAskUnderstandsErrorsInTheStream(t *testing.T) {
 	tests := []struct {
 		name, stream string
 		want         llm.Class
+		says         string
 	}{
-		{"OpenRouter", chunks("data: {\"error\":{\"code\":502,\"message\":\"Provider disconnected\"},\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}]}\n\n", `{"content":"a"}`), llm.ClassRetry},
-		{"OpenRouter, wrong key", "data: {\"error\":{\"code\":401,\"message\":\"No\"}}\n\n", llm.ClassFail},
-		{"llama.cpp, too long", "data: {\"error\":{\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"exceed_context_size_error\"}}\n\n", llm.ClassShrink},
-		{"plain text", "data: {\"error\":\"something broke\"}\n\n", llm.ClassRetry},
-		{"in place of a stream", "{\"error\":{\"message\":\"overloaded\"}}", llm.ClassRetry},
-		{"given up", chunks("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"abort\"}]}\n\n", `{"content":"a"}`), llm.ClassRetry},
-		{"done without finish", chunks("data: [DONE]\n\n", `{"content":"a"}`), llm.ClassRetry},
-		{"deep nonsense", "data: " + strings.Repeat("[", 1<<20) + "\n\n", llm.ClassRetry},
+		{"OpenRouter", chunks("data: {\"error\":{\"code\":502,\"message\":\"Provider disconnected\"},\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}]}\n\n", `{"content":"a"}`), llm.ClassRetry, "Provider disconnected"},
+		{"OpenRouter, wrong key", "data: {\"error\":{\"code\":401,\"message\":\"No\"}}\n\n", llm.ClassFail, "No"},
+		{"llama.cpp, too long", "data: {\"error\":{\"code\":400,\"message\":\"the request exceeds the available context size\",\"type\":\"exceed_context_size_error\"}}\n\n", llm.ClassShrink, "available context size"},
+		{"plain text", "data: {\"error\":\"something broke\"}\n\n", llm.ClassRetry, "something broke"},
+		{"in place of a stream", "{\"error\":{\"message\":\"overloaded\"}}", llm.ClassRetry, "overloaded"},
+		{"given up", chunks("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"abort\"}]}\n\n", `{"content":"a"}`), llm.ClassRetry, "abort"},
+		{"done without finish", chunks("data: [DONE]\n\n", `{"content":"a"}`), llm.ClassRetry, "finish_reason"},
+		{"deep nonsense", "data: " + strings.Repeat("[", llm.MaxLineBytes-100) + "\n\n", llm.ClassRetry, "no JSON"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			answer, err := ask(t, llmtest.New(llmtest.Step{Raw: test.stream}), question())
 			if got, ok := err.(*llm.Error); !ok || got.Class != test.want { //nolint:errorlint // the contract is an *llm.Error itself
 				t.Errorf("answer = %+v, error = %v, want one of class %s", answer, err, test.want)
+			} else if !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error = %q, want it to say %q", err, test.says)
 			}
 		})
 	}
@@ -198,6 +201,22 @@ func TestAskDoesNotWaitForTheEndOfTheConnection(t *testing.T) {
 				t.Errorf("it took %v, want at most %v", took, test.atMost)
 			}
 		})
+	}
+}
+
+func TestAskWaitsForTheUsage(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, chunks("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", `{"content":"a"}`))
+		_ = http.NewResponseController(w).Flush()
+		<-time.After(200 * time.Millisecond)
+		fmt.Fprint(w, "data: {\"choices\":[],"+counts+"}\n\n")
+	}))
+	defer web.Close()
+	p := openai.New(openai.Config{BaseURL: web.URL, Name: "m"})
+	defer p.Close()
+	answer, err := p.Ask(t.Context(), question(), func(llm.Delta) {})
+	if err != nil || answer.Usage.InputTokens != 20 {
+		t.Errorf("usage = %+v, error = %v", answer.Usage, err)
 	}
 }
 
