@@ -100,6 +100,10 @@ func TestCursorBetweenSteps(t *testing.T) {
 		{"idle, last event", func(st *stage) { st.publish(retried...) }, "2", nil},
 		{"idle, text that is gone", func(st *stage) { st.publish(retried...) }, "2.5", []string{"stream.reset from 2"}},
 		{"text begins without an event", func(st *stage) { st.write(1, "a") }, "0", []string{"0.1 item.delta 1@0 a"}},
+		{"a delta without text", func(st *stage) {
+			st.write(1, "a")
+			st.write(2, "")
+		}, "0", []string{"0.1 item.delta 1@0 a"}},
 		{"voided text", func(st *stage) {
 			st.publish(retried...)
 			st.write(1, "void")

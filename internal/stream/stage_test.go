@@ -21,12 +21,11 @@ const (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memoryLog holds stored events, seq 1 first. before, when set, is called at the
-// start of each read.
+// memoryLog holds stored events, seq 1 first.
 type memoryLog struct {
 	mu     sync.Mutex
 	stored []session.Event
-	before func()
+	before func() // called at the start of each read, when set
 	err    error
 	page   int // most events of one read; 0 is as many as are asked for
 }
@@ -48,6 +47,15 @@ func (l *memoryLog) Events(_ context.Context, _ session.ID, after, upTo int64, l
 		return nil, nil
 	}
 	return append([]session.Event(nil), l.stored[after:end]...), nil
+}
+
+// onRead calls do at the start of the nth read, from 1.
+func (l *memoryLog) onRead(nth int, do func()) {
+	l.before = func() {
+		if nth--; nth == 0 {
+			do()
+		}
+	}
 }
 
 // stage is a topic over a log, and what a host does with both.

@@ -87,7 +87,7 @@ func (s *Subscription) join(seen int64) {
 	}
 	s.textFrom, s.upTo = t.textSeq(), t.lastSeq
 	s.early = s.after < s.textFrom
-	s.place, s.caughtUp = t.tail, true
+	s.place, s.read, s.caughtUp = t.tail, 0, true
 	if t.open != nil {
 		s.place, s.read = t.open, t.open.run.text.Len()
 	}

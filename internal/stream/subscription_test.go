@@ -3,14 +3,14 @@ package stream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"loadline/internal/session"
 )
@@ -33,6 +33,9 @@ func TestLaggingReaderGetsOneDeltaForEachRun(t *testing.T) {
 	st.progress(3, "kept")
 	st.progress(4, "other")
 	st.write(5, "e")
+	st.written[5]++ // a hole
+	st.write(5, "f")
+	st.progress(4, "later")
 	events, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +48,8 @@ func TestLaggingReaderGetsOneDeltaForEachRun(t *testing.T) {
 		got = append(got, show(ev))
 	}
 	want := []string{"0.6 item.delta 1@1 bbbbb", "0.8 item.delta 2@0 cd", "1 item", "2 item", "3 step.completed",
-		"tool.progress 3 kept", "tool.progress 4 other", "3.1 item.delta 5@0 e"}
+		"tool.progress 3 kept", "tool.progress 4 other", "3.1 item.delta 5@0 e",
+		"3.2 item.delta 5@2 f", "tool.progress 4 later"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -62,84 +66,29 @@ func TestSignsOfLifeReachConnectedReadersOnly(t *testing.T) {
 	if got, want := drain(t, first), []string{"tool.progress 1 one", "tool.progress 1 two"}; !cmp.Equal(got, want) {
 		t.Errorf("connected reader got %q, want %q", got, want)
 	}
-	if got, want := drain(t, second), []string{"tool.progress 1 two"}; !cmp.Equal(got, want) {
+	st.progress(1, "three")
+	if got, want := drain(t, first), []string{"tool.progress 1 three"}; !cmp.Equal(got, want) {
+		t.Errorf("connected reader got %q, want %q", got, want)
+	}
+	want := []string{"tool.progress 1 two", "tool.progress 1 three"}
+	if got := drain(t, second); !cmp.Equal(got, want) {
 		t.Errorf("later reader got %q, want %q", got, want)
 	}
 }
 
-func TestStepEndsWhileTheLogIsRead(t *testing.T) {
-	last := int64(2*pageEvents + 9)
-	new1, extract, new2 := fmt.Sprintf("%d.3 item.delta 2@0 new", last), fmt.Sprintf("%d memory.extract", last+1),
-		fmt.Sprintf("%d.5 item.delta 2@3 er", last+1)
-	tests := []struct {
-		name   string
-		input  int // bytes of a turn that is queued meanwhile
-		before bool
-		want   []string // after the stored events of the log
-	}{
-		{"the reader keeps the place of its coming", 0, true, []string{new1, extract, new2}},
-		{"the reader loses it and joins again", maxLagBytes, false, []string{new1, extract, new2}},
+func TestWaitingReaderHoldsNoEvent(t *testing.T) {
+	st := newStage()
+	s := st.topic.Subscribe(session.Cursor{})
+	defer s.Close()
+	item := &session.Item{N: 1}
+	held := weak.Make(item)
+	st.topic.Publish([]session.Event{{Type: session.EventItem, Seq: 1, Item: item}})
+	if got, want := drain(t, s), []string{"1 item"}; !cmp.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			st := newStage()
-			for range 2*pageEvents + 6 {
-				st.publish(event(session.EventItem)...)
-			}
-			st.write(1, "old")
-			reads := 0
-			st.log.before = func() {
-				if reads++; reads != 2 {
-					return
-				}
-				st.publish(event(session.EventItem)...)
-				st.publish(session.Event{Type: session.EventTurnQueued, Turn: &session.Turn{Input: strings.Repeat("x", tt.input)}})
-				st.publish(event(session.EventStepCompleted)...)
-				st.write(2, "new")
-				st.publish(event(session.EventMemoryExtract)...)
-				st.write(2, "er")
-			}
-			s := st.topic.Subscribe(session.Cursor{})
-			defer s.Close()
-			var want []string
-			for i, ev := range st.log.stored {
-				want = append(want, show(ev))
-				if tt.before && i == len(st.log.stored)-1 {
-					want = append(want, fmt.Sprintf("%d.3 item.delta 1@0 old", last-3))
-				}
-			}
-			got := drain(t, s)
-			for _, ev := range st.log.stored[last-3 : last] {
-				want = append(want, show(ev))
-			}
-			if diff := cmp.Diff(append(want, tt.want...), got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if n := st.metrics(t)["loadline_stream_slow_closed_total"]; n != 0 {
-				t.Errorf("slow_closed_total = %v, want 0", n)
-			}
-		})
-	}
-}
-
-func TestNextReportsWhatTheLogSays(t *testing.T) {
-	broken := errors.New("disk on fire")
-	tests := []struct {
-		name string
-		log  *memoryLog
-		want error
-	}{
-		{"error", &memoryLog{err: broken}, broken},
-		{"events missing", &memoryLog{}, session.ErrNotFound},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := NewTopic(testSession, 3, tt.log, NewMetrics(prometheus.NewRegistry())).Subscribe(session.Cursor{})
-			defer s.Close()
-			if _, err := s.Next(t.Context()); !errors.Is(err, tt.want) {
-				t.Errorf("Next() = %v, want %v", err, tt.want)
-			}
-		})
+	runtime.GC()
+	if held.Value() != nil {
+		t.Error("the item is still held")
 	}
 }
 

@@ -23,10 +23,9 @@ func newRun(ev *session.Event, seq, offset int64) *run {
 	return r
 }
 
+// continuedBy reports whether ev is the next piece of the same item.
 func (r *run) continuedBy(ev *session.Event) bool {
-	d := ev.Delta
-	return d.ItemN == r.start.ItemN && d.Kind == r.start.Kind &&
-		d.AtByte == r.start.AtByte+int64(r.text.Len()) && ev.TurnID == r.event.TurnID
+	return ev.Delta.ItemN == r.start.ItemN && ev.Delta.AtByte == r.start.AtByte+int64(r.text.Len())
 }
 
 func (r *run) add(ev *session.Event) {
@@ -89,43 +88,4 @@ func (t *Topic) holds(c session.Cursor) bool {
 		end = r.end()
 	}
 	return c.Offset == end
-}
-
-// eventBytes is what an entry costs beside the texts it carries, roughly.
-const eventBytes = 512
-
-// weight estimates the memory that ev holds, in bytes.
-func weight(ev *session.Event) int64 {
-	n := eventBytes
-	switch {
-	case ev.Turn != nil:
-		n += len(ev.Turn.Input)
-	case ev.Item != nil:
-		n += itemBytes(ev.Item)
-	case ev.Activity != nil:
-		n += len(ev.Activity.Text)
-	case ev.Retry != nil:
-		n += len(ev.Retry.Reason)
-	case ev.Extract != nil:
-		n += len(ev.Extract.Text)
-	}
-	return int64(n)
-}
-
-func itemBytes(item *session.Item) int {
-	switch {
-	case item.UserMessage != nil:
-		return len(item.UserMessage.Text)
-	case item.AssistantMessage != nil:
-		return len(item.AssistantMessage.Text)
-	case item.Reasoning != nil:
-		return len(item.Reasoning.Text) + len(item.Reasoning.Signature) + len(item.Reasoning.Redacted)
-	case item.ToolCall != nil:
-		return len(item.ToolCall.Arguments) + len(item.ToolCall.Raw)
-	case item.ToolResult != nil && item.ToolResult.Content != nil:
-		return len(*item.ToolResult.Content)
-	case item.Summary != nil:
-		return len(item.Summary.Text)
-	}
-	return 0
 }

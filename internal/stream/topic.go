@@ -96,7 +96,8 @@ func (t *Topic) endsText(ev *session.Event) bool {
 // Emit sends an event that is not stored: a delta or a tool's sign of life. It
 // may be called at the same time as Publish, never waits for a reader, and does
 // nothing after Close. Of a delta the caller sets everything but Seq and Offset;
-// ev.Delta is not kept. A delta without text is not sent.
+// ev.Delta is not kept. A delta without text is not sent. A line of progress that
+// nobody has read gives way to the next one of the same call.
 func (t *Topic) Emit(ev session.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +119,7 @@ func (t *Topic) Emit(ev session.Event) {
 }
 
 // replacesProgress reports whether ev is a newer line of the call whose last line
-// nobody has read yet: that one is lost, so a chatty tool drives no reader away.
+// nobody has read yet. So a chatty tool drives no reader away.
 func (t *Topic) replacesProgress(ev *session.Event) bool {
 	return t.progress != nil && ev.Type == session.EventToolProgress &&
 		ev.Activity.ItemN == t.progress.event.Activity.ItemN
@@ -177,9 +178,10 @@ func (t *Topic) notify() {
 	}
 }
 
-// Subscribe starts reading after c. It never fails: a cursor that this stream
-// cannot have given is answered by a stream.reset. The caller closes the
-// subscription.
+// Subscribe starts reading after c: what is stored, the text of the running step
+// that c has not seen, one delta for each run, and then all that comes. It never
+// fails: a cursor that this stream cannot have given is answered by a stream.reset.
+// The caller closes the subscription.
 func (t *Topic) Subscribe(c session.Cursor) *Subscription {
 	t.mu.Lock()
 	defer t.mu.Unlock()
