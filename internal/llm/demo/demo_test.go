@@ -24,7 +24,7 @@ func TestObeyUnderstandsRequests(t *testing.T) {
 		{"list", "list the files", "Glob", `{"pattern":"**/*"}`},
 		{"list, politely", "Please, list all the files!", "Glob", `{"pattern":"**/*"}`},
 		{"list, as a question", "what files are there?", "Glob", `{"pattern":"**/*"}`},
-		{"list a folder", "list files in `docs/`", "Glob", `{"pattern":"docs/**/*"}`},
+		{"list a folder", "list files in `docs/`", "Glob", `{"pattern":"**/*","path":"docs"}`},
 		{"list this folder", "ls in .", "Glob", `{"pattern":"**/*"}`},
 		{"list by pattern", "find *.go files", "Glob", `{"pattern":"**/*.go"}`},
 		{"list by path pattern", "list docs/*.md", "Glob", `{"pattern":"docs/*.md"}`},

@@ -23,6 +23,7 @@ type pathArguments struct {
 
 type patternArguments struct {
 	Pattern string `json:"pattern"`
+	Path    string `json:"path,omitempty"`
 }
 
 type commandArguments struct {
@@ -38,10 +39,11 @@ var plains = []plain{
 		tool: "Glob", example: "list the files",
 		form: regexp.MustCompile(`(?i)^(?:ls|(?:list|show)(?: me)?(?: all)?(?: the)?(?: files)?)(?: in ` + name + `)?$|^(?:what|which) files are (?:there|here)$`),
 		arguments: func(g []string) any {
-			if folder := strings.Trim(g[1], "`\"'/"); folder != "" && folder != "." {
-				return patternArguments{folder + "/**/*"}
+			folder := strings.TrimRight(unquote(g[1]), "/")
+			if folder == "." {
+				folder = ""
 			}
-			return patternArguments{"**/*"}
+			return patternArguments{Pattern: "**/*", Path: folder}
 		},
 	},
 	{
@@ -52,7 +54,7 @@ var plains = []plain{
 			if !strings.Contains(pattern, "/") {
 				pattern = "**/" + pattern
 			}
-			return patternArguments{pattern}
+			return patternArguments{Pattern: pattern}
 		},
 	},
 	{
@@ -63,7 +65,7 @@ var plains = []plain{
 	{
 		tool: "Grep", example: "search for TODO",
 		form:      regexp.MustCompile(`(?i)^(?:search for|search|look for|find|grep for|grep)(?: the word)? (.+)$`),
-		arguments: func(g []string) any { return patternArguments{regexp.QuoteMeta(unquote(g[1]))} },
+		arguments: func(g []string) any { return patternArguments{Pattern: regexp.QuoteMeta(unquote(g[1]))} },
 	},
 	{
 		tool: "Write", example: "write hello to notes.txt", hint: ` A project with permission = "write" has it.`,
