@@ -55,8 +55,8 @@ func (w *Workspace) edit(ctx context.Context, call tool.Call) (session.Output, e
 	if err != nil {
 		return failed(ctx, "Edit", args.Path, err)
 	}
-	return session.Output{Summary: fmt.Sprintf("Edit %s: %s, now %s bytes",
-		shown(args.Path), plural(int64(count), "replacement"), tool.Grouped(int64(sizeBytes)))}, nil
+	return session.Output{Summary: fmt.Sprintf("Edit %s: %s, now %s",
+		shown(args.Path), plural(int64(count), "replacement"), plural(int64(sizeBytes), "byte"))}, nil
 }
 
 // editFile changes the file at path, and returns the number of replacements and

@@ -184,7 +184,7 @@ func (r *reading) summary(shown int64, out *session.Output) string {
 	case shown == 0:
 		return fmt.Sprintf("line %d %s is too long to show whole; search in it with Grep%s", r.from, of, decoded)
 	}
-	text := fmt.Sprintf("lines %s–%s %s, %s bytes%s", tool.Grouped(r.from), tool.Grouped(last), of, tool.Grouped(int64(len(*out.Content))), decoded)
+	text := fmt.Sprintf("lines %s–%s %s, %s%s", tool.Grouped(r.from), tool.Grouped(last), of, plural(int64(len(*out.Content)), "byte"), decoded)
 	if last < r.line-1 {
 		text += fmt.Sprintf("; go on with offset %d", last+1)
 	}

@@ -41,7 +41,7 @@ func (w *Workspace) write(ctx context.Context, call tool.Call) (session.Output, 
 	if created {
 		did = "created"
 	}
-	return session.Output{Summary: fmt.Sprintf("Write %s: %s, %s bytes", shown(args.Path), did, tool.Grouped(int64(len(*args.Content))))}, nil
+	return session.Output{Summary: fmt.Sprintf("Write %s: %s, %s", shown(args.Path), did, plural(int64(len(*args.Content)), "byte"))}, nil
 }
 
 // writeWhole writes the file at path and reports whether it is new.
