@@ -44,7 +44,7 @@ func Classify(status int, text string) Class {
 		return classifyLimit(text)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusNotFound:
 		return ClassFail
-	case containsAny(text, tooLongWords()) || containsAny(text, tooLargeWords()):
+	case containsAny(text, tooLongWords()):
 		return ClassShrink
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooEarly, status >= 500:
 		return ClassRetry
@@ -60,7 +60,7 @@ func Classify(status int, text string) Class {
 // unless the request alone is above it, or the limit is money.
 func classifyLimit(text string) Class {
 	switch {
-	case containsAny(text, tooLargeWords()):
+	case containsAny(text, []string{"request too large", "request_too_large", "larger than", "must be reduced", "reduce your message size"}):
 		return ClassShrink
 	case containsAny(text, []string{"insufficient_quota", "current quota", "credit balance"}):
 		return ClassFail
@@ -68,19 +68,13 @@ func classifyLimit(text string) Class {
 	return ClassRetry
 }
 
-// tooLongWords are how services say that a request is above the model's window:
-// OpenAI, vLLM, llama.cpp, Anthropic and those that speak like them.
+// tooLongWords are how services say that a request is above the model's window, or
+// above what they take: OpenAI, vLLM, llama.cpp, Anthropic and those like them.
 func tooLongWords() []string {
 	return []string{
 		"context_length", "context length", "context window", "context size", "context_window", "too many tokens",
-		"prompt is too long", "input is too long", "reduce the length", "reduce your prompt", "too long",
+		"is too long", "reduce the length", "reduce your prompt", "request too large", "request_too_large",
 	}
-}
-
-// tooLargeWords are how they say that it is above a limit in bytes, or alone
-// above the tokens of a minute.
-func tooLargeWords() []string {
-	return []string{"request too large", "request_too_large", "larger than", "must be reduced", "reduce your message size", "too large for"}
 }
 
 func containsAny(text string, words []string) bool {

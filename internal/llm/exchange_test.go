@@ -184,7 +184,7 @@ func TestNextReadsDataLines(t *testing.T) {
 					t.Fatalf("Next() = %.40q, %v, want %.40q", got, err, want)
 				}
 			}
-			if got, err := x.Next(); err != io.EOF {
+			if got, err := x.Next(); !errors.Is(err, io.EOF) {
 				t.Errorf("Next() = %.40q, %v, want the end", got, err)
 			}
 		})
@@ -204,7 +204,7 @@ func TestNextIsBounded(t *testing.T) {
 			for err == nil {
 				_, err = x.Next()
 			}
-			if err == io.EOF || x.readBytes > maxStreamBytes+MaxLineBytes {
+			if errors.Is(err, io.EOF) || x.readBytes > maxStreamBytes+MaxLineBytes {
 				t.Errorf("error after %d bytes = %v", x.readBytes, err)
 			}
 		})

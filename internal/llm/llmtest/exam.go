@@ -61,7 +61,7 @@ func (e exam) start(t *testing.T, script ...Step) trial {
 
 // ask asks, checks that the deltas add up to the answer, that the request was not
 // refused for its form, and that no error holds the key.
-func (tr trial) ask(t *testing.T, ctx context.Context, r llm.Request) (llm.Answer, error) {
+func (tr trial) ask(ctx context.Context, t *testing.T, r llm.Request) (llm.Answer, error) {
 	t.Helper()
 	var streamed []llm.Block
 	var texts [][]byte
@@ -162,7 +162,7 @@ func (e exam) answers(t *testing.T) {
 				step := test.step
 				step.WriteBytes = writeBytes
 				step.Usage = session.Usage{InputTokens: 1200, CachedInputTokens: 1000, OutputTokens: 34}
-				answer, err := e.start(t, step).ask(t, t.Context(), hello())
+				answer, err := e.start(t, step).ask(t.Context(), t, hello())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +188,7 @@ func (e exam) atOnce(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			said := fmt.Sprintf("word %d", i)
-			answer, err := tr.ask(t, t.Context(), llm.Request{Items: []session.Item{userItem(1, said)}})
+			answer, err := tr.ask(t.Context(), t, llm.Request{Items: []session.Item{userItem(1, said)}})
 			if err != nil {
 				t.Fatal(err)
 			}

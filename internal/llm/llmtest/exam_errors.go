@@ -24,6 +24,7 @@ func errorCases() []errorCase {
 	return []errorCase{
 		{400, "messages: unknown role", llm.ClassFail},
 		{400, longWords, llm.ClassShrink},
+		{400, "tools.0.function.name: string too long, max_tokens is larger than the maximum", llm.ClassFail},
 		{400, "prompt is too long: 210000 tokens > 200000 maximum", llm.ClassShrink},
 		{400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, llm.ClassShrink},
 		{400, `{"error":{"message":"no","code":"context_length_exceeded"}}`, llm.ClassShrink},
@@ -53,10 +54,10 @@ func (e exam) statuses(t *testing.T) {
 	for _, test := range errorCases() {
 		t.Run(fmt.Sprintf("%d %.40s", test.status, test.body), func(t *testing.T) {
 			tr := e.start(t, Step{Status: test.status, Body: test.body, Header: http.Header{"Location": {"/elsewhere"}}})
-			_, err := tr.ask(t, t.Context(), hello())
-			got := expect(t, err, test.want)
-			if got.Status != test.status {
-				t.Errorf("status = %d, want %d", got.Status, test.status)
+			_, err := tr.ask(t.Context(), t, hello())
+			expect(t, err, test.want)
+			if got := refusal(t, err).Status; got != test.status {
+				t.Errorf("status = %d, want %d", got, test.status)
 			}
 			if n := len(err.Error()); n > 4096 {
 				t.Errorf("the error is %d bytes long", n)
@@ -69,16 +70,21 @@ func (e exam) statuses(t *testing.T) {
 }
 
 // expect checks that err is an *llm.Error of a class.
-func expect(t *testing.T, err error, want llm.Class) *llm.Error {
+func expect(t *testing.T, err error, want llm.Class) {
+	t.Helper()
+	if got := refusal(t, err); got.Class != want {
+		t.Errorf("class of %q = %s, want %s", err, got.Class, want)
+	}
+}
+
+// refusal is the *llm.Error that err is, or wraps.
+func refusal(t *testing.T, err error) llm.Error {
 	t.Helper()
 	got, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		t.Fatalf("error = %v, want an *llm.Error", err)
 	}
-	if got.Class != want {
-		t.Errorf("class of %q = %s, want %s", err, got.Class, want)
-	}
-	return got
+	return *got
 }
 
 func (e exam) streamErrors(t *testing.T) {
@@ -101,7 +107,7 @@ func (e exam) streamErrors(t *testing.T) {
 		t.Run(test.kind+" "+test.message, func(t *testing.T) {
 			for _, pieces := range [][]string{nil, {"Some ", "text"}} {
 				tr := e.start(t, Step{Text: pieces, StreamError: StreamError{test.kind, test.message}})
-				_, err := tr.ask(t, t.Context(), hello())
+				_, err := tr.ask(t.Context(), t, hello())
 				expect(t, err, test.want)
 			}
 		})
@@ -127,8 +133,9 @@ func (e exam) waits(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			tr := e.start(t, Step{Status: 429, Header: test.header})
-			_, err := tr.ask(t, t.Context(), hello())
-			if wait := expect(t, err, llm.ClassRetry).RetryAfter; wait < test.min || wait > test.max {
+			_, err := tr.ask(t.Context(), t, hello())
+			expect(t, err, llm.ClassRetry)
+			if wait := refusal(t, err).RetryAfter; wait < test.min || wait > test.max {
 				t.Errorf("RetryAfter = %v, want %v to %v", wait, test.min, test.max)
 			}
 		})
@@ -147,7 +154,7 @@ func (e exam) cancel(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			timer := time.AfterFunc(IdleTimeout/10, func() { cancel(errEnough) })
 			defer timer.Stop()
-			_, err := tr.ask(t, ctx, hello())
+			_, err := tr.ask(ctx, t, hello())
 			if !errors.Is(err, errEnough) {
 				t.Errorf("error = %v, want the cause", err)
 			}

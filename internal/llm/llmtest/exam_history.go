@@ -67,7 +67,7 @@ func (e exam) history(t *testing.T) {
 	tr := e.start(t)
 	r := hello()
 	r.Items = longHistory()
-	if _, err := tr.ask(t, t.Context(), r); err != nil {
+	if _, err := tr.ask(t.Context(), t, r); err != nil {
 		t.Fatal(err)
 	}
 	seen := tr.Requests()[0]
@@ -105,7 +105,7 @@ func (e exam) reasoningReturns(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tr := e.start(t, Step{Reasoning: []string{"Hm, ", "well."}, Signature: "sig", Calls: []Call{{Tool: "Read", Arguments: `{"path":"a"}`}}})
 			r := hello()
-			answer, err := tr.ask(t, t.Context(), r)
+			answer, err := tr.ask(t.Context(), t, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func (e exam) reasoningReturns(t *testing.T) {
 						resultItem(n+1, session.ToolResult{CallN: n, Tool: b.Tool, Summary: "done"}))
 				}
 			}
-			if _, err := tr.ask(t, t.Context(), r); err != nil {
+			if _, err := tr.ask(t.Context(), t, r); err != nil {
 				t.Fatal(err)
 			}
 			seen := tr.Requests()[1].Messages

@@ -28,7 +28,7 @@ func (e exam) brokenStreams(t *testing.T) {
 			t.Parallel()
 			tr := e.start(t, step)
 			begun := time.Now()
-			_, err := tr.ask(t, t.Context(), hello())
+			_, err := tr.ask(t.Context(), t, hello())
 			expect(t, err, llm.ClassRetry)
 			if took := time.Since(begun); took > 8*IdleTimeout {
 				t.Errorf("it took %v", took)
@@ -38,7 +38,7 @@ func (e exam) brokenStreams(t *testing.T) {
 	t.Run("nobody listens", func(t *testing.T) {
 		tr := e.start(t)
 		tr.Close()
-		_, err := tr.ask(t, t.Context(), hello())
+		_, err := tr.ask(t.Context(), t, hello())
 		expect(t, err, llm.ClassRetry)
 	})
 }
@@ -48,7 +48,7 @@ func (e exam) brokenStreams(t *testing.T) {
 func (e exam) cut(t *testing.T, abort bool, stride int) {
 	whole := Step{Reasoning: []string{"Hm"}, Text: []string{"日本"}, Calls: []Call{{Tool: "Read", Arguments: `{"path":"a"}`, Pieces: 2}}}
 	tr := e.start(t, whole)
-	want, err := tr.ask(t, t.Context(), hello())
+	want, err := tr.ask(t.Context(), t, hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (e exam) cut(t *testing.T, abort bool, stride int) {
 			step.CutAfterBytes = -1
 		}
 		tr.Add(step)
-		got, err := tr.ask(t, t.Context(), hello())
+		got, err := tr.ask(t.Context(), t, hello())
 		if err == nil && at < unfinished {
 			t.Fatalf("cut after %d bytes it is a success: %+v", at, got)
 		}
@@ -84,7 +84,7 @@ func frameBytes(frames []frame) int {
 
 func (e exam) bounds(t *testing.T) {
 	tr := e.start(t, Step{Text: []string{strings.Repeat("é", 8<<10)}, Endless: true})
-	answer, err := tr.ask(t, t.Context(), hello())
+	answer, err := tr.ask(t.Context(), t, hello())
 	if err != nil {
 		t.Fatal(err)
 	}

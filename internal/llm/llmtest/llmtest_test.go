@@ -1,6 +1,7 @@
 package llmtest_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -143,7 +144,7 @@ func TestServerSpeaksToAnotherClient(t *testing.T) {
 	var usage *openai.Usage
 	for {
 		chunk, err := stream.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

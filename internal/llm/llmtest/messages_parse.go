@@ -53,20 +53,9 @@ func (messages) parse(r *Request) error {
 	if body.MaxTokens < 1 {
 		return errors.New("max_tokens: must be above 0")
 	}
-	marks := 0
-	for _, tool := range body.Tools {
-		if err := h.tool(tool.Name, tool.Schema); err != nil {
-			return err
-		}
-		marks += mark(tool.CacheControl)
-	}
-	system, err := messageBlocksOf(body.System)
+	marks, err := h.messagesHead(body)
 	if err != nil {
-		return fmt.Errorf("system: %w", err)
-	}
-	for _, block := range system {
-		r.System = appendText(r.System, block.Text)
-		marks += mark(block.CacheControl)
+		return err
 	}
 	for i, m := range body.Messages {
 		blocks, err := messageBlocksOf(m.Content)
@@ -84,6 +73,25 @@ func (messages) parse(r *Request) error {
 		return fmt.Errorf("a maximum of %d blocks with cache_control may be provided, found %d", maxCacheMarks, marks)
 	}
 	return h.end()
+}
+
+// messagesHead reads the tools and the system text, and counts their cache marks.
+func (h *history) messagesHead(body messagesRequest) (marks int, err error) {
+	for _, tool := range body.Tools {
+		if err := h.tool(tool.Name, tool.Schema); err != nil {
+			return 0, err
+		}
+		marks += mark(tool.CacheControl)
+	}
+	system, err := messageBlocksOf(body.System)
+	if err != nil {
+		return 0, fmt.Errorf("system: %w", err)
+	}
+	for _, block := range system {
+		h.request.System = appendText(h.request.System, block.Text)
+		marks += mark(block.CacheControl)
+	}
+	return marks, nil
 }
 
 func mark(cacheControl json.RawMessage) int {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func BenchmarkChunk(b *testing.B) {
 	s := stream{assembly: llm.Assembly{Emit: func(llm.Delta) { deltas++ }}}
 	for b.Loop() {
 		data, err := x.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			x.Close()
 			x = llm.NewExchange(b.Context(), time.Minute)
 			x.Receive(strings.NewReader(strings.Repeat(typicalChunk, 10_000)))

@@ -206,10 +206,10 @@ func TestAskDoesNotWaitForTheEndOfTheConnection(t *testing.T) {
 
 func TestAskWaitsForTheUsage(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, chunks("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", `{"content":"a"}`))
+		_, _ = w.Write([]byte(chunks("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", `{"content":"a"}`)))
 		_ = http.NewResponseController(w).Flush()
 		<-time.After(200 * time.Millisecond)
-		fmt.Fprint(w, "data: {\"choices\":[],"+counts+"}\n\n")
+		_, _ = w.Write([]byte("data: {\"choices\":[]," + counts + "}\n\n"))
 	}))
 	defer web.Close()
 	p := openai.New(openai.Config{BaseURL: web.URL, Name: "m"})
