@@ -17,8 +17,12 @@ type plain struct {
 }
 
 type pathArguments struct {
+	Path string `json:"path"`
+}
+
+type writeArguments struct {
 	Path    string `json:"path"`
-	Content string `json:"content,omitempty"`
+	Content string `json:"content"`
 }
 
 type patternArguments struct {
@@ -33,50 +37,50 @@ type commandArguments struct {
 // name is one word, or several in quotes.
 const name = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
 
-// plains are tried in this order; it never changes.
-var plains = []plain{
-	{
-		tool: "Glob", example: "list the files",
-		form: regexp.MustCompile(`(?i)^(?:ls|(?:list|show)(?: me)?(?: all)?(?: the)?(?: files)?)(?: in ` + name + `)?$|^(?:what|which) files are (?:there|here)$`),
-		arguments: func(g []string) any {
-			folder := strings.TrimRight(unquote(g[1]), "/")
-			if folder == "." {
-				folder = ""
-			}
-			return patternArguments{Pattern: "**/*", Path: folder}
-		},
-	},
-	{
-		tool: "Glob", example: "list *.md files",
-		form: regexp.MustCompile(`(?i)^(?:list|show|find)(?: me)?(?: all)?(?: the)? (\S*\*\S*)(?: files)?$`),
-		arguments: func(g []string) any {
-			pattern := unquote(g[1])
-			if !strings.Contains(pattern, "/") {
-				pattern = "**/" + pattern
-			}
-			return patternArguments{Pattern: pattern}
-		},
-	},
-	{
-		tool: "Read", example: "read README.md",
-		form:      regexp.MustCompile(`(?i)^(?:read|open|show|print|cat)(?: me)?(?: the)?(?: file)? ` + name + `$`),
-		arguments: func(g []string) any { return pathArguments{Path: unquote(g[1])} },
-	},
-	{
-		tool: "Grep", example: "search for TODO",
-		form:      regexp.MustCompile(`(?i)^(?:search for|search|look for|find|grep for|grep)(?: the word)? (.+)$`),
-		arguments: func(g []string) any { return patternArguments{Pattern: regexp.QuoteMeta(unquote(g[1]))} },
-	},
-	{
-		tool: "Write", example: "write hello to notes.txt", hint: ` A project with permission = "write" has it.`,
-		form:      regexp.MustCompile(`(?is)^(?:write|save) (.+) (?:to|in|into)(?: the)?(?: file)? ` + name + `$`),
-		arguments: func(g []string) any { return pathArguments{Path: unquote(g[2]), Content: unquote(g[1])} },
-	},
-	{
-		tool: "Bash", example: "run date", hint: " A manifest with enabled = true in [tools.Bash] brings it.",
-		form:      regexp.MustCompile("(?is)^run (.+)$"),
-		arguments: func(g []string) any { return commandArguments{unquote(g[1])} },
-	},
+// What people write, each with its arguments as groups.
+var (
+	listForm        = regexp.MustCompile(`(?i)^(?:ls|(?:list|show)(?: me)?(?: all)?(?: the)?(?: files)?)(?: in ` + name + `)?$|^(?:what|which) files are (?:there|here)$`)
+	listPatternForm = regexp.MustCompile(`(?i)^(?:list|show|find)(?: me)?(?: all)?(?: the)? (\S*\*\S*)(?: files)?$`)
+	readForm        = regexp.MustCompile(`(?i)^(?:read|open|show|print|cat)(?: me)?(?: the)?(?: file)? ` + name + `$`)
+	grepForm        = regexp.MustCompile(`(?i)^(?:search for|search|look for|find|grep for|grep)(?: the word)? (.+)$`)
+	writeForm       = regexp.MustCompile(`(?is)^(?:write|save) (.+) (?:to|in|into)(?: the)?(?: file)? ` + name + `$`)
+	runForm         = regexp.MustCompile("(?is)^run (.+)$")
+)
+
+// plains are tried in this order.
+func plains() []plain {
+	return []plain{
+		{tool: "Glob", example: "list the files", form: listForm, arguments: listArguments},
+		{tool: "Glob", example: "list *.md files", form: listPatternForm, arguments: listPatternArguments},
+		{tool: "Read", example: "read README.md", form: readForm, arguments: func(g []string) any {
+			return pathArguments{unquote(g[1])}
+		}},
+		{tool: "Grep", example: "search for TODO", form: grepForm, arguments: func(g []string) any {
+			return patternArguments{Pattern: regexp.QuoteMeta(unquote(g[1]))}
+		}},
+		{tool: "Write", example: "write hello to notes.txt", form: writeForm, arguments: func(g []string) any {
+			return writeArguments{unquote(g[2]), unquote(g[1])}
+		}, hint: ` A project with permission = "write" has it.`},
+		{tool: "Bash", example: "run date", form: runForm, arguments: func(g []string) any {
+			return commandArguments{unquote(g[1])}
+		}, hint: " A manifest with enabled = true in [tools.Bash] brings it."},
+	}
+}
+
+func listArguments(groups []string) any {
+	folder := strings.TrimRight(unquote(groups[1]), "/")
+	if folder == "." {
+		folder = ""
+	}
+	return patternArguments{Pattern: "**/*", Path: folder}
+}
+
+func listPatternArguments(groups []string) any {
+	pattern := unquote(groups[1])
+	if !strings.Contains(pattern, "/") {
+		pattern = "**/" + pattern
+	}
+	return patternArguments{Pattern: pattern}
 }
 
 // politeness is what people put around a request.
@@ -85,7 +89,7 @@ var politeness = regexp.MustCompile(`(?i)^(?:(?:please|can you|could you|would y
 // understand finds what a plain request means, and the arguments of its call.
 func understand(input string) (p plain, arguments string, understood bool) {
 	input = politeness.ReplaceAllString(input, "")
-	for _, p := range plains {
+	for _, p := range plains() {
 		if groups := p.form.FindStringSubmatch(input); groups != nil {
 			encoded, err := session.EncodeJSON(p.arguments(groups))
 			return p, string(encoded), err == nil

@@ -18,7 +18,7 @@ const (
 func help(tools []session.ToolSpec) string {
 	var b strings.Builder
 	b.WriteString("Here is what you can ask me:\n\n")
-	for _, p := range plains {
+	for _, p := range plains() {
 		if has(tools, p.tool) {
 			fmt.Fprintf(&b, "- `%s`\n", p.example)
 		}
