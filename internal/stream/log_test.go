@@ -14,15 +14,15 @@ import (
 
 func TestStepEndsWhileTheLogIsRead(t *testing.T) {
 	const stored = 2*pageEvents + 6 // events before the text, three pages
-	old, end := "134.3 item.delta 1@0 old", "137 step.completed"
+	old, more, end := "134.3 item.delta 1@0 old", "134.7 item.delta 1@3 more", "137 step.completed"
 	next := []string{"137.3 item.delta 2@0 new", "138 memory.extract", "138.5 item.delta 2@3 er"}
 	tests := []struct {
 		name  string
 		input int // bytes of a turn that is queued meanwhile
 		want  []string
 	}{
-		{"the reader keeps the place of its coming", 0, []string{old, "135 item", "136 turn.queued", end}},
-		{"the reader lags, and joins again later", maxLagBytes, []string{"135 item", "136 turn.queued", end}},
+		{"the reader keeps the place of its coming", 0, []string{old, more, "135 item", "136 turn.queued", end}},
+		{"the reader lags, and joins again later", maxLagBytes, []string{old, "135 item", "136 turn.queued", end}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -32,6 +32,7 @@ func TestStepEndsWhileTheLogIsRead(t *testing.T) {
 			}
 			st.write(1, "old")
 			st.log.onRead(2, func() {
+				st.write(1, "more")
 				st.publish(event(session.EventItem)...)
 				st.publish(session.Event{Type: session.EventTurnQueued, Turn: &session.Turn{Input: strings.Repeat("x", tt.input)}})
 				st.publish(event(session.EventStepCompleted)...)

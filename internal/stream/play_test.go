@@ -26,7 +26,7 @@ type play struct {
 }
 
 func newPlay(ctx context.Context) *play {
-	p := &play{stage: newStage(), ctx: ctx, big: strings.Repeat("x", maxLagBytes*2/3), texts: map[[2]int64]string{}, next: 1}
+	p := &play{stage: newStage(), ctx: ctx, big: strings.Repeat("x", maxLagBytes), texts: map[[2]int64]string{}, next: 1}
 	p.log.page = 3
 	p.store(event(session.EventTurnQueued, session.EventTurnStarted)...)
 	return p

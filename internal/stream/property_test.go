@@ -81,6 +81,7 @@ func (p *performance) others(t *rapid.T) {
 		p.work(rapid.Int64Range(1, 2).Draw(t, "item"))
 	case 4:
 		p.queue(session.EventTurnQueued, p.big)
+		p.queue(session.EventTurnCancelled, p.big)
 	}
 }
 
@@ -117,7 +118,7 @@ func (p *performance) joinsAnywhere(t *rapid.T) {
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
 	case 0:
 		c.Live = true
-	case 1:
+	case 1: // may be unknown
 		c.Seq = rapid.Int64Range(0, p.topic.lastSeq+2).Draw(t, "seq")
 		c.Offset = rapid.Int64Range(-1, p.topic.liveBytes()+2).Draw(t, "offset")
 	}

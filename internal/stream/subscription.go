@@ -138,7 +138,6 @@ func (s *Subscription) take() (events []session.Event, upTo int64, err error) {
 		events, s.unknown = []session.Event{*s.unknown}, nil
 		return events, 0, nil
 	case s.place == nil && s.after < t.textSeq():
-		s.pending = nil // it comes again with the next join, if it is still true
 		return nil, t.textSeq(), nil
 	case s.place == nil:
 		s.join(0)
