@@ -93,6 +93,9 @@ func (c *connection) try(u *unit, alone bool) error {
 	}
 	refused := u.run(c)
 	if refused != nil {
+		if ofEngine(refused) {
+			return refused
+		}
 		if err := c.control("ROLLBACK TO unit"); err != nil {
 			return err
 		}

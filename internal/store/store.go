@@ -112,9 +112,12 @@ func (s *Store) start(ctx context.Context, opts options) error {
 	s.writer = newWriter(writing, s.queries, s.path, s.log)
 	sweeping, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.graves <- struct{}{} // what the last process left
 	s.sweeper.Go(func() { s.keepSweeping(sweeping) })
 	s.closed = sync.OnceValue(s.closeAll)
+	if err := s.resumeSweep(ctx); err != nil {
+		s.Close()
+		return err
+	}
 	return nil
 }
 

@@ -32,11 +32,27 @@ func (s *Store) DeleteSession(ctx context.Context, id session.ID) error {
 	if err != nil {
 		return err
 	}
+	s.wakeSweeper()
+	return nil
+}
+
+// resumeSweep has the sweeper go on where the last process has left it.
+func (s *Store) resumeSweep(ctx context.Context) error {
+	return s.write(ctx, "open", func(c *connection) error {
+		var grave int64
+		err := c.queryRow("grave", nil, &grave)
+		if err == nil {
+			s.wakeSweeper()
+		}
+		return ignoreNoRows(err)
+	})
+}
+
+func (s *Store) wakeSweeper() {
 	select {
 	case s.graves <- struct{}{}:
-	default: // the sweeper will look anyway
+	default: // it will look anyway
 	}
-	return nil
 }
 
 // keepSweeping sweeps whenever a session was deleted, until ctx ends.

@@ -20,6 +20,7 @@ const (
 	// at every moment; then the writer waits for those that are there.
 	walLimit = 64 << 20
 	walRetry = 16 << 20 // growth after which it tries again
+	walEvery = 16       // commits between two looks at it
 )
 
 var errClosed = fmt.Errorf("store is closed: %w", session.ErrStopping)
@@ -36,8 +37,11 @@ type writer struct {
 	closing chan struct{} // closed by close
 	stopped chan struct{} // closed when run has ended
 
-	conn     *connection // nil before the first group and after a failure; run's own
-	walBound int64       // bytes; run's own
+	// The rest is run's own.
+	conn     *connection // nil before the first group and after a failure
+	commits  int
+	walLimit int64 // bytes
+	walBound int64 // bytes, not less than walLimit, where the log is emptied next
 }
 
 // unit is one piece of work that is stored whole or not at all.
@@ -56,7 +60,7 @@ const (
 
 func newWriter(db *sql.DB, queries map[string]string, path string, log zerolog.Logger) *writer {
 	w := &writer{
-		db: db, queries: queries, path: path, log: log, walBound: walLimit,
+		db: db, queries: queries, path: path, log: log, walLimit: walLimit, walBound: walLimit,
 		queue: make(chan *unit, maxGroup), closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go w.run()
@@ -213,17 +217,16 @@ func (w *writer) drop() {
 // boundLog empties the write-ahead log when it has outgrown its limit. That waits
 // for the reads that have begun, at most the busy timeout.
 func (w *writer) boundLog() {
+	if w.commits++; w.commits%walEvery != 0 || w.conn == nil {
+		return
+	}
 	stat, err := os.Stat(w.path + "-wal")
-	if err != nil || w.conn == nil {
-		return
+	if err != nil || stat.Size() < w.walBound {
+		return // one without a log needs no bound
 	}
-	if stat.Size() < w.walBound {
-		return
-	}
+	w.walBound = w.walLimit
 	if err := w.conn.emptyLog(); err != nil {
 		w.walBound = stat.Size() + walRetry
 		w.log.Warn().Err(err).Int64("wal_bytes", stat.Size()).Msg("write-ahead log could not be emptied yet")
-		return
 	}
-	w.walBound = walLimit
 }
