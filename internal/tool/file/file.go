@@ -9,7 +9,6 @@ package file
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,7 +112,7 @@ func failed(ctx context.Context, name, path string, err error) (session.Output, 
 	if ctx.Err() != nil {
 		return session.Output{}, context.Cause(ctx)
 	}
-	if wrong, ok := errors.AsType[*fs.PathError](err); ok && err == error(wrong) {
+	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
 		err = wrong.Err // the path is named below, as the model knows it
 	}
 	return session.Output{
@@ -136,9 +135,9 @@ func bothNames(path string) ([]string, error) {
 	}
 	existing, rest := abs, ""
 	for {
-		real, err := filepath.EvalSymlinks(existing)
+		unlinked, err := filepath.EvalSymlinks(existing)
 		if err == nil {
-			return []string{abs, filepath.Join(real, rest)}, nil
+			return []string{abs, filepath.Join(unlinked, rest)}, nil
 		}
 		if existing == filepath.Dir(existing) {
 			return []string{abs}, nil

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +96,7 @@ func TestGlobFindsWhatDoublestarFinds(t *testing.T) {
 	root := t.TempDir()
 	w := workspace(t, root)
 	rapid.Check(t, func(r *rapid.T) {
-		must(t, clear(root))
+		empty(t, root)
 		for _, path := range rapid.SliceOfN(rapid.StringMatching(`[abc]{1,2}(/[abc]{1,2}){0,3}`), 1, 12).Draw(r, "paths") {
 			if os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o777) == nil {
 				_ = os.WriteFile(filepath.Join(root, path), nil, 0o666)
@@ -140,7 +139,7 @@ func TestIgnoreFilesMeanWhatGitSays(t *testing.T) {
 	git(root, "init", "-q")
 	w := workspace(t, root)
 	rapid.Check(t, func(r *rapid.T) {
-		must(t, clear(root))
+		empty(t, root)
 		name := `(a|b|c|ab|aab|a\.x|x|ax|!a|#a|a |\{a,b\})`
 		for _, path := range rapid.SliceOfN(rapid.StringMatching(name+`(/`+name+`){0,3}`), 3, 20).Draw(r, "paths") {
 			if os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o777) == nil {
@@ -161,15 +160,16 @@ func TestIgnoreFilesMeanWhatGitSays(t *testing.T) {
 	})
 }
 
-// clear empties a folder but for .git.
-func clear(root string) error {
+// empty removes all that is in a folder but .git.
+func empty(t testing.TB, root string) {
+	t.Helper()
 	entries, err := os.ReadDir(root)
+	must(t, err)
 	for _, e := range entries {
 		if e.Name() != ".git" {
-			err = cmp.Or(err, os.RemoveAll(filepath.Join(root, e.Name())))
+			must(t, os.RemoveAll(filepath.Join(root, e.Name())))
 		}
 	}
-	return err
 }
 
 func TestFiftyThousandFiles(t *testing.T) {

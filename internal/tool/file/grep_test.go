@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,24 +74,24 @@ func TestGrepOfHugeLines(t *testing.T) {
 }
 
 func TestGrepShowsWholeMatches(t *testing.T) {
-	w := workspace(t, folder(t, map[string]string{"f": strings.Repeat("match\nother\nother\n", 1000)}))
-	const limit = 300
+	const limit, matches = 300, 150
+	w := workspace(t, folder(t, map[string]string{"f": strings.Repeat("match\nother\nother\n", matches)}))
 	var all strings.Builder
-	for offset := 1; offset <= 1000; {
+	for offset := 1; offset <= matches; {
 		out := runLimited(t, w, "Grep", arguments{"pattern": "match", "context": 1, "offset": offset}, limit)
 		checkLimits(t, out, limit)
 		if out.Unseen > 0 && !strings.HasSuffix(content(out), "other\n") {
 			t.Fatalf("a match is not whole: %q", content(out))
 		}
 		all.WriteString(content(out))
-		after := next(out.Summary, 1001)
+		after := next(out.Summary, matches+1)
 		if after <= offset {
 			t.Fatalf("no way forward: %q", out.Summary)
 		}
 		offset = after
 	}
-	if n := strings.Count(all.String(), ":match\n"); n != 1000 {
-		t.Errorf("%d matches in all pages, want 1000", n)
+	if n := strings.Count(all.String(), ":match\n"); n != matches {
+		t.Errorf("%d matches in all pages, want %d", n, matches)
 	}
 }
 
@@ -175,6 +176,56 @@ func TestGrepFindsEachMatchingLine(t *testing.T) {
 			t.Fatalf("got %q, want %q", got, want.String())
 		}
 	})
+}
+
+// Context is what a plain search shows, also across blocks and where whole blocks
+// are passed over.
+func TestGrepContextIsThatOfAPlainSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var file []string
+		for range rapid.IntRange(1, 5).Draw(t, "parts") {
+			line := rapid.SampledFrom([]string{"x", strings.Repeat("y", 1000), strings.Repeat("z", blockBytes/2)}).Draw(t, "line")
+			for range rapid.SampledFrom([]int{1, 2, 5, 400}).Draw(t, "count") {
+				if len(file)*len(line) < 4*blockBytes {
+					file = append(file, line)
+				}
+			}
+			if rapid.Bool().Draw(t, "match") {
+				file = append(file, "needle")
+			}
+		}
+		context := rapid.IntRange(0, 4).Draw(t, "context")
+		re := regexp.MustCompile("needle")
+		g := &grepping{mode: modeContent, context: context, matcher: re, needle: newNeedle("needle"), text: newText(), list: &listing{maxBytes: captureMaxBytes, limitBytes: captureMaxBytes}}
+		g.page, _ = newPage(1, 1<<40)
+		if err := g.file(t.Context(), "f", strings.NewReader(strings.Join(file, "\n"))); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := g.list.text.String(), plainSearch(file, context); got != want {
+			t.Fatalf("context %d: got\n%s\nwant\n%s", context, got, want)
+		}
+	})
+}
+
+func plainSearch(file []string, context int) string {
+	var b strings.Builder
+	last := -1
+	for i, line := range file {
+		near := slices.Contains(file[max(0, i-context):min(len(file), i+context+1)], "needle")
+		if !near {
+			continue
+		}
+		if last >= 0 && last != i-1 && context > 0 {
+			b.WriteString(groupSplitter)
+		}
+		last = i
+		mark := "-"
+		if line == "needle" {
+			mark = ":"
+		}
+		fmt.Fprintf(&b, "f%s%d%s%s\n", mark, i+1, mark, excerpt([]byte(line), 0))
+	}
+	return b.String()
 }
 
 func BenchmarkGrep(b *testing.B) {

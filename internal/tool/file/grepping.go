@@ -69,9 +69,8 @@ func (g *grepping) file(ctx context.Context, path string, f io.Reader) error {
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case g.context == 0 && !g.needle.in(block):
-			g.n += int64(bytes.Count(block, []byte("\n")))
-			continue
+		case (g.context == 0 || !g.printing) && !g.needle.in(block):
+			block = g.skip(block)
 		}
 		for len(block) > 0 {
 			line, rest, whole := cutLine(block)
@@ -85,6 +84,22 @@ func (g *grepping) file(ctx context.Context, path string, f io.Reader) error {
 			return nil
 		}
 	}
+}
+
+// skip passes over lines that do not match but for the last ones, which may be the
+// context of a match after them.
+func (g *grepping) skip(block []byte) (rest []byte) {
+	from := len(block)
+	for range g.context {
+		if from > 0 {
+			from = bytes.LastIndexByte(block[:from-1], '\n') + 1
+		}
+	}
+	if from > 0 {
+		g.before = g.before[:0]
+	}
+	g.n += int64(bytes.Count(block[:from], []byte("\n")))
+	return block[from:]
 }
 
 func (g *grepping) endFile() {

@@ -198,12 +198,12 @@ func FuzzEdit(f *testing.F) {
 	f.Add([]byte("a\r\nb"), "a\n", "x\n", false)
 	f.Add([]byte("\xff\xfea\x00\x00\xd8"), "a", "b", true)
 	f.Add([]byte("\xef\xbb\xbfaaa"), "aa", "", false)
-	f.Fuzz(func(t *testing.T, file []byte, old, new string, all bool) {
-		if old == "" || old == new {
+	f.Fuzz(func(t *testing.T, file []byte, before, after string, all bool) {
+		if before == "" || before == after {
 			return
 		}
 		kept := string(file)
-		changed, n, err := edit{old: old, new: new, all: all}.apply(file)
+		changed, n, err := edit{old: before, new: after, all: all}.apply(file)
 		if err == nil && (n < 1 || n > 1 && !all) {
 			t.Errorf("apply(%q) made %d replacements", kept, n)
 		}
