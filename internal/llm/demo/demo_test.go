@@ -120,20 +120,23 @@ func TestDescribeResults(t *testing.T) {
 		result session.ToolResult
 		want   string
 	}{
-		{"summary alone", session.ToolResult{Tool: "Glob", Summary: "0 files"}, "**Glob**: 0 files"},
-		{"blank content", session.ToolResult{Tool: "Glob", Summary: "0 files", Content: new("\n")}, "**Glob**: 0 files"},
-		{"failed", session.ToolResult{Tool: "Reed", Failed: true, Summary: "no tool Reed", Content: new("there are: Glob")},
-			"**Reed** failed: no tool Reed\n\n```\nthere are: Glob\n```"},
-		{"a fence inside", session.ToolResult{Tool: "Read", Summary: "1 line", Content: new("```go")}, "**Read**: 1 line\n\n````\n```go\n````"},
+		{"summary alone", session.ToolResult{Tool: "Glob", Summary: "0 files"}, "Glob: 0 files"},
+		{"blank content", session.ToolResult{Tool: "Glob", Summary: "0 files", Content: new("\n")}, "Glob: 0 files"},
+		{"failed", session.ToolResult{Tool: "Reed", Failed: true, Summary: "Reed: unknown tool", Content: new("there are: Glob")},
+			"That did not work. Reed: unknown tool\n\n```\nthere are: Glob\n```"},
+		{"a fence inside", session.ToolResult{Tool: "Read", Summary: "1 line", Content: new("```go")}, "Read: 1 line\n\n````\n```go\n````"},
 		{"one line more", session.ToolResult{Tool: "Read", Summary: "13 lines", Content: new(strings.Repeat("x\n", 13))},
-			"**Read**: 13 lines\n\n```\n" + strings.Repeat("x\n", 12) + "```\n\n… and one more line."},
+			"Read: 13 lines\n\n```\n" + strings.Repeat("x\n", 12) + "```\n\n… and one more line."},
 		{"many lines more", session.ToolResult{Tool: "Read", Summary: "lines", Content: new(strings.Repeat("x\n", 1500))},
-			"**Read**: lines\n\n```\n" + strings.Repeat("x\n", 12) + "```\n\n… and 1,488 more lines."},
+			"Read: lines\n\n```\n" + strings.Repeat("x\n", 12) + "```\n\n… and 1,488 more lines."},
 		{"a long line", session.ToolResult{Tool: "Read", Summary: "1 line", Content: &long},
-			"**Read**: 1 line\n\n```\n" + strings.Repeat("あ", 53) + " …\n```"},
-		{"cut", session.ToolResult{Tool: "Glob", Summary: "many files", Content: new("a"),
-			Truncated: &session.Truncated{Limit: 16384, OriginalBytes: 1_700_000, KeptBytes: 16_330, DroppedBytes: 1_683_670}},
-			"**Glob**: many files\n\n```\na\n```\n\nThe output was over its limit of 16,384 bytes, so it was cut: 16,330 bytes kept, 1,683,670 bytes dropped. A narrower request shows the rest."},
+			"Read: 1 line\n\n```\n" + strings.Repeat("あ", 53) + " …\n```"},
+		{"cut", session.ToolResult{Tool: "Glob", Summary: "many files", Content: new("a\n\n[truncated: 1699999 bytes dropped, refine your query]"),
+			Truncated: &session.Truncated{Limit: 16384, OriginalBytes: 1_700_000, KeptBytes: 1, DroppedBytes: 1_699_999}},
+			"Glob: many files\n\n```\na\n```\n\nThe output was over its limit of 16,384 bytes, so it was cut: 1 bytes kept, 1,699,999 bytes dropped. A narrower request shows the rest."},
+		{"cut to nothing", session.ToolResult{Tool: "Glob", Summary: "Glob *: one file", Content: new("\n\n[truncated: 5 bytes dropped, refine your query]"),
+			Truncated: &session.Truncated{Limit: 128, OriginalBytes: 5, DroppedBytes: 5}},
+			"Glob *: one file\n\nThe output was over its limit of 128 bytes, so it was cut: 0 bytes kept, 5 bytes dropped. A narrower request shows the rest."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,19 +170,25 @@ func TestAskKeepsAnEvenPace(t *testing.T) {
 
 func TestAskStopsWithTheCauseOfItsContext(t *testing.T) {
 	cause := errors.New("the user has left")
-	for _, pace := range []time.Duration{0, -1} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			pieces := 0
-			_, err := New(Config{PieceEvery: pace}).Ask(ctx, llm.Request{Items: []session.Item{user("/slow 1000")}}, func(llm.Delta) {
-				if pieces++; pieces == 5 {
-					cancel(cause)
-				}
-			})
-			if !errors.Is(err, cause) || pieces != 5 {
-				t.Errorf("after %d pieces the error is %v, want 5 and %v", pieces, err, cause)
-			}
-		})
+	slow := llm.Request{Items: []session.Item{user("/slow 1000")}}
+	synctest.Test(t, func(t *testing.T) { // in the middle of a pause
+		started := time.Now()
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Millisecond, cause)
+		defer cancel()
+		_, err := New(Config{}).Ask(ctx, slow, func(llm.Delta) {})
+		if took := time.Since(started); !errors.Is(err, cause) || took != 90*time.Millisecond {
+			t.Errorf("after %v the error is %v, want 90ms and %v", took, err, cause)
+		}
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	pieces := 0
+	_, err := New(Config{PieceEvery: -1}).Ask(ctx, slow, func(llm.Delta) {
+		if pieces++; pieces == 5 {
+			cancel(cause)
+		}
+	})
+	if !errors.Is(err, cause) || pieces != 5 {
+		t.Errorf("after %d pieces the error is %v, want 5 and %v", pieces, err, cause)
 	}
 }
 

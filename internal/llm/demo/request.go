@@ -129,7 +129,7 @@ func think(about string) []llm.Block {
 }
 
 // directCall is a line that names a tool: "/Glob", and its arguments if any.
-var directCall = regexp.MustCompile(`(?m)^/([A-Za-z]\w*)(?:[ \t]+|$)`)
+var directCall = regexp.MustCompile(`(?m)^/([A-Za-z][\w-]*)(?:[ \t\r]+|$)`)
 
 // directCalls reads lines of the form /Tool {json}. The arguments may go on over
 // the following lines, and are passed on as they are: what is wrong with them, or

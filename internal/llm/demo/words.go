@@ -66,20 +66,28 @@ func describe(results []*session.ToolResult) string {
 }
 
 func describeOne(r *session.ToolResult) string {
-	var b strings.Builder
-	if r.Failed {
-		fmt.Fprintf(&b, "**%s** failed: %s", r.Tool, r.Summary)
-	} else {
-		fmt.Fprintf(&b, "**%s**: %s", r.Tool, r.Summary)
+	text := r.Summary
+	if !strings.HasPrefix(text, r.Tool) {
+		text = r.Tool + ": " + text
 	}
-	if r.Content != nil && strings.TrimSpace(*r.Content) != "" {
-		b.WriteString("\n\n" + excerpt(*r.Content))
+	if r.Failed {
+		text = "That did not work. " + text
+	}
+	content := ""
+	if r.Content != nil {
+		content = *r.Content
 	}
 	if t := r.Truncated; t != nil {
-		fmt.Fprintf(&b, "\n\nThe output was over its limit of %s bytes, so it was cut: %s bytes kept, %s bytes dropped. A narrower request shows the rest.",
+		content = content[:min(int64(len(content)), t.KeptBytes)] // without the marker
+	}
+	if strings.TrimSpace(content) != "" {
+		text += "\n\n" + excerpt(content)
+	}
+	if t := r.Truncated; t != nil {
+		text += fmt.Sprintf("\n\nThe output was over its limit of %s bytes, so it was cut: %s bytes kept, %s bytes dropped. A narrower request shows the rest.",
 			grouped(int64(t.Limit)), grouped(t.KeptBytes), grouped(t.DroppedBytes))
 	}
-	return b.String()
+	return text
 }
 
 // excerpt shows the first lines of a content in a fence that they cannot close.
