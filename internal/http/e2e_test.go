@@ -1,0 +1,415 @@
+package http
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+
+	"loadline"
+	"loadline/internal/host"
+	"loadline/internal/llm/llmtest"
+	"loadline/internal/llm/openai"
+	"loadline/internal/manifest"
+	"loadline/internal/session"
+	"loadline/internal/store"
+	"loadline/internal/stream"
+	"loadline/internal/tool"
+	"loadline/internal/tool/tooltest"
+	"loadline/internal/worker"
+)
+
+const patience = 20 * time.Second // for what happens at once on an idle machine
+
+// whole is a complete server: real HTTP on a port of its own, a real store, the real
+// engine, and a scripted model. What it answers must be as the contract says.
+type whole struct {
+	t     *testing.T
+	model *llmtest.Server
+	host  *host.Host
+	url   string
+	seen  map[session.EventType]bool // that streams have carried
+}
+
+func startWhole(t *testing.T, tools ...tool.Tool) *whole {
+	t.Helper()
+	w := &whole{t: t, model: llmtest.New(), seen: map[session.EventType]bool{}}
+	must(t, w.model.Start())
+	t.Cleanup(w.model.Close)
+	log := zerolog.Nop()
+	db, err := store.Open(t.Context(), t.TempDir(), log)
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	registry, set, settings := prometheus.NewRegistry(), tool.NewSet(tools...), manifest.Default()
+	engine, err := worker.New(settings.Worker.ToolOutput, worker.Config{
+		Provider: openai.New(openai.Config{BaseURL: w.model.URL(), Name: "scripted", IdleTimeout: patience}),
+		Tools:    set, MaxSteps: 10, MaxCallsPerStep: 8, MaxAttempts: 2, RetryMaxWait: time.Second, ToolTimeout: patience,
+		Metrics: worker.NewMetrics(registry, set.Names(), []string{"openai"}), Log: log,
+	})
+	must(t, err)
+	project, metrics := host.Project{Engine: engine, StallAfter: time.Minute}, stream.NewMetrics(registry)
+	w.host = host.New(host.Config{
+		Store:    db,
+		NewTopic: func(id session.ID, lastSeq int64) host.Topic { return topic{stream.NewTopic(id, lastSeq, db, metrics)} },
+		Projects: map[string]host.Project{"default": project}, DefaultProject: "default", Orphan: project, Registry: registry, Log: log,
+	})
+	server, err := New(Config{
+		Sessions: updater{w.host, db}, SessionLog: db, Turns: w.host, TurnLog: db, Streams: w.host, History: db, Projects: &fake{},
+		Contract: loadline.Contract(), Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: log, Settings: settings.Server,
+	})
+	must(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	w.url = "http://" + listener.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		w.host.Stop(0)
+		must(t, server.Shutdown(context.WithoutCancel(t.Context())))
+		must(t, <-served)
+	})
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type topic struct{ *stream.Topic }
+
+func (t topic) Subscribe(c session.Cursor) host.Subscription { return t.Topic.Subscribe(c) }
+
+type updater struct {
+	*host.Host
+	store *store.Store
+}
+
+func (u updater) Update(ctx context.Context, id session.ID, title *string, metadata map[string]string) (session.Session, error) {
+	return u.store.UpdateSession(ctx, id, title, metadata)
+}
+
+// open sends a request with headers "Name: value".
+func (w *whole) open(method, path, body string, headers ...string) *http.Response {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	w.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
+	must(w.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	must(w.t, err)
+	w.t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// do sends a request, wants a status, and decodes the answer unless into is nil.
+func (w *whole) do(status int, into any, method, path, body string, headers ...string) http.Header {
+	w.t.Helper()
+	response := w.open(method, path, body, headers...)
+	text, err := io.ReadAll(response.Body)
+	must(w.t, err)
+	path, _, _ = strings.Cut(path, "?")
+	if err := openContract(w.t).check(method, path, response.StatusCode, response.Header, text); err != nil {
+		w.t.Errorf("not as the contract says: %v", err)
+	}
+	if response.StatusCode != status {
+		w.t.Fatalf("%s %s: %d %.300s, want %d", method, path, response.StatusCode, text, status)
+	}
+	if into != nil {
+		must(w.t, json.Unmarshal(text, into))
+	}
+	return response.Header
+}
+
+func (w *whole) newSession() string {
+	w.t.Helper()
+	var s session.Session
+	w.do(201, &s, "POST", "/v1/sessions", `{}`)
+	return sessionPath(s.ID)
+}
+
+// received is an event as a reader gets it.
+type received struct {
+	session.Event
+	id string
+}
+
+// events reads a stream of a response; it ends when the stream or the test does.
+func (w *whole) events(response *http.Response) func() (received, error) {
+	w.t.Helper()
+	if response.StatusCode != 200 || response.Header.Get("Content-Type") != eventStream {
+		w.t.Fatalf("answer %d %s, want a stream", response.StatusCode, response.Header.Get("Content-Type"))
+	}
+	lines := bufio.NewReader(response.Body)
+	return func() (received, error) {
+		var ev received
+		for {
+			line, err := lines.ReadBytes('\n')
+			if err != nil {
+				return ev, err
+			}
+			name, value, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(": "))
+			switch string(name) {
+			case "id":
+				ev.id = string(value)
+			case "data":
+				if err := openContract(w.t).validate("/components/schemas/Event", value); err != nil {
+					w.t.Errorf("event %.300s is not as the contract says: %v", value, err)
+				}
+				must(w.t, json.Unmarshal(value, &ev.Event))
+				w.seen[ev.Type] = true
+			case "":
+				if ev.Type != "" {
+					return ev, nil
+				}
+			}
+		}
+	}
+}
+
+// until reads events up to the first that is wanted.
+func until(t *testing.T, next func() (received, error), wanted func(received) bool) (all []received) {
+	t.Helper()
+	for {
+		ev, err := next()
+		if err != nil {
+			t.Fatalf("the stream ended after %d events: %v", len(all), err)
+		}
+		if all = append(all, ev); wanted(ev) {
+			return all
+		}
+	}
+}
+
+func terminal(ev received) bool { return ev.Type.Terminal() }
+
+// say posts a turn and reads it to its end, which must be in this state.
+func (w *whole) say(path, input string, want session.TurnState, steps ...llmtest.Step) []received {
+	w.t.Helper()
+	w.model.Add(steps...)
+	next := w.events(w.open("POST", path+"/turns", `{"input":`+strconv.Quote(input)+`}`, "Accept: text/event-stream"))
+	all := until(w.t, next, terminal)
+	if ev, err := next(); !errors.Is(err, io.EOF) {
+		w.t.Errorf("after the end of the turn comes %v, %v", ev, err)
+	}
+	if got := all[len(all)-1].Turn; got.State != want || got.Error == nil != (want == session.TurnCompleted) {
+		w.t.Fatalf("turn %q ended %s %v, want %s", input, got.State, got.Error, want)
+	}
+	return all
+}
+
+func types(events []received) (all []session.EventType) {
+	for _, ev := range events {
+		if ev.Type.Durable() {
+			all = append(all, ev.Type)
+		}
+	}
+	return all
+}
+
+func TestWholeTurnIsAsTheContractSays(t *testing.T) {
+	stuck := tooltest.NewBlocking("Stuck")
+	w := startWhole(t, tooltest.Returning("Big", strings.Repeat("日", 50_000)), tooltest.Panicking("Broken", "secret"), stuck,
+		tooltest.Func{Name: "Quiet", RunFunc: func(_ context.Context, c tool.Call) (session.Output, error) {
+			c.Progress("half done")
+			return session.Output{Summary: "nothing to say"}, nil
+		}})
+	path := w.newSession()
+	w.do(200, nil, "GET", path, "")
+	calls := []llmtest.Call{{Tool: "Big", Arguments: `{"a":[1,null]}`}, {Tool: "Quiet", Arguments: `[`}, {Tool: "Quiet", Arguments: ``}, {Tool: "Broken"}, {Tool: "Nothing"}}
+	got := w.say(path, "hello", session.TurnCompleted,
+		llmtest.Step{Reasoning: []string{"hm"}, Text: []string{"let me ", "see"}, Calls: calls, Usage: session.Usage{InputTokens: 9, CachedInputTokens: 4, OutputTokens: 3}},
+		llmtest.Step{Text: []string{"done 😀"}})
+	order := types(got)
+	if i := slices.Index(order, session.EventStepCompleted); !slices.Equal(order[:3], []session.EventType{session.EventTurnQueued, session.EventTurnStarted, session.EventItem}) || i < 4 {
+		t.Errorf("events come as %v", order)
+	}
+	w.say(path, "fail", session.TurnFailed, llmtest.Step{Status: 401, Body: "who are you"})
+	w.say(path, "try again", session.TurnCompleted, llmtest.Step{Text: []string{"half a"}, CutAfterBytes: 250, Abort: true}, llmtest.Step{Text: []string{"whole"}})
+	w.cancelOne(path, stuck)
+	w.readBack(path)
+
+	w.model.Add(llmtest.Step{Calls: []llmtest.Call{{Tool: "Stuck"}}})
+	next := w.events(w.open("POST", path+"/turns", `{"input":"stop"}`, "Accept: text/event-stream"))
+	entered(t, stuck)
+	w.host.Stop(0)
+	until(t, next, func(ev received) bool { return ev.Type == session.EventTurnInterrupted })
+	w.do(503, nil, "POST", path+"/turns", `{"input":"too late"}`)
+	for _, kind := range constants(t, "../session/event.go", "EventType") {
+		unseen := kind == string(session.EventMemoryExtract) || kind == string(session.EventStreamReset)
+		if !w.seen[session.EventType(kind)] && !unseen {
+			t.Errorf("no stream carried %s", kind)
+		}
+	}
+}
+
+func entered(t *testing.T, stuck *tooltest.Blocking) {
+	t.Helper()
+	select {
+	case <-stuck.Entered:
+	case <-time.After(patience):
+		t.Fatal("the tool does not run")
+	}
+}
+
+// cancelOne cancels a running turn and a queued one behind it.
+func (w *whole) cancelOne(path string, stuck *tooltest.Blocking) {
+	w.t.Helper()
+	w.model.Add(llmtest.Step{Calls: []llmtest.Call{{Tool: "Stuck"}}})
+	var running, queued, ended session.Turn
+	location := w.do(202, &running, "POST", path+"/turns", `{"input":"wait"}`).Get("Location")
+	entered(w.t, stuck)
+	w.do(409, nil, "POST", path+"/turns", `{"input":"now","mode":"reject"}`)
+	w.do(202, &queued, "POST", path+"/turns", `{"input":"later"}`)
+	for _, id := range []session.TurnID{queued.ID, running.ID} {
+		w.do(200, &ended, "POST", path+"/turns/"+string(id)+"/cancel", "")
+		if ended.State != session.TurnCancelled || ended.ID != id {
+			w.t.Errorf("cancel of %s answers %+v", id, ended)
+		}
+	}
+	w.do(200, &ended, "GET", location, "")
+	w.do(200, &ended, "POST", location+"/cancel", "")
+	if ended.State != session.TurnCancelled {
+		w.t.Errorf("a second cancel answers %+v", ended)
+	}
+}
+
+// readBack compares what is stored with what the stream shows from its beginning.
+func (w *whole) readBack(path string) {
+	w.t.Helper()
+	var events page[session.Event]
+	w.do(200, &events, "GET", path+"/events?limit=200", "", "Accept: application/json")
+	last := events.Data[len(events.Data)-1]
+	streamed := until(w.t, w.events(w.open("GET", path+"/events", "")), func(ev received) bool { return ev.Seq == last.Seq })
+	if len(streamed) != len(events.Data) {
+		w.t.Errorf("the stream shows %d events, the page %d", len(streamed), len(events.Data))
+	}
+	kinds := map[session.ItemKind]bool{}
+	items := 0
+	for cursor := ""; ; {
+		var p page[session.Item]
+		w.do(200, &p, "GET", path+"/items?limit=3&cursor="+cursor, "")
+		for _, item := range p.Data {
+			items++
+			kinds[item.Kind] = true
+			w.do(200, nil, "GET", path+"/items/"+strconv.Itoa(items), "")
+			if item.N != int64(items) {
+				w.t.Errorf("item %d comes as the %dth", item.N, items)
+			}
+		}
+		if cursor = p.NextCursor; cursor == "" {
+			break
+		}
+	}
+	w.do(404, nil, "GET", path+"/items/"+strconv.Itoa(items+1), "")
+	if len(kinds) != 5 {
+		w.t.Errorf("items are of the kinds %v", slices.Sorted(maps.Keys(kinds)))
+	}
+	var turns page[session.Turn]
+	w.do(200, &turns, "GET", path+"/turns?limit=2", "")
+	w.do(200, &turns, "GET", path+"/turns?cursor="+turns.NextCursor, "")
+	if len(turns.Data) != 3 {
+		w.t.Errorf("after the first two come %d turns, want 3", len(turns.Data))
+	}
+}
+
+// A reader drops its connection in the middle of a text and goes on at the next byte.
+func TestResumedTextHasNoGap(t *testing.T) {
+	w := startWhole(t)
+	path := w.newSession()
+	gate := make(chan struct{})
+	w.model.Add(llmtest.Step{Text: []string{"one 日", "two 😀", "three ", "four"}, Gate: gate, GateAfter: 2})
+	w.do(202, nil, "POST", path+"/turns", `{"input":"count"}`)
+	text := ""
+	delta := func(ev received) bool {
+		if ev.Type == session.EventItemDelta {
+			if ev.Delta.AtByte != int64(len(text)) {
+				t.Errorf("%q begins at byte %d, want %d", ev.Delta.Text, ev.Delta.AtByte, len(text))
+			}
+			text += ev.Delta.Text
+			return true
+		}
+		return false
+	}
+	first := w.open("GET", path+"/events", "")
+	got := until(t, w.events(first), delta)
+	first.Body.Close()
+	close(gate)
+	resumed := w.events(w.open("GET", path+"/events?after=0", "", "Last-Event-ID: "+got[len(got)-1].id))
+	until(t, resumed, func(ev received) bool { delta(ev); return terminal(ev) })
+	const want = "one 日two 😀three four"
+	if !strings.HasPrefix(want, text) {
+		t.Errorf("deltas join up to %q, want a beginning of %q", text, want)
+	}
+	last := w.events(w.open("GET", path+"/events?after=99", ""))
+	if ev, err := last(); err != nil || ev.Type != session.EventStreamReset || ev.id != "" {
+		t.Errorf("a seq beyond the last gets %v, %v, want stream.reset", ev, err)
+	}
+}
+
+func TestRepeatedKeyMakesOneTurn(t *testing.T) {
+	w := startWhole(t)
+	path, other := w.newSession(), w.newSession()
+	var first, again, foreign session.Turn
+	w.do(202, &first, "POST", path+"/turns", `{"input":"a"}`, "Idempotency-Key: k1")
+	if h := w.do(202, &again, "POST", path+"/turns", `{"mode":"enqueue","input":"a"}`, "Idempotency-Key: k1"); h.Get("Idempotency-Replayed") != "true" || again.ID != first.ID {
+		t.Errorf("the second answer is %+v, %v", again, h)
+	}
+	replay := until(t, w.events(w.open("POST", path+"/turns", `{"input":"a"}`, "Idempotency-Key: k1", "Accept: text/event-stream")), terminal)
+	if replay[0].Type != session.EventTurnQueued || replay[0].TurnID != first.ID {
+		t.Errorf("the replayed stream begins with %v", replay[0])
+	}
+	w.do(422, nil, "POST", path+"/turns", `{"input":"b"}`, "Idempotency-Key: k1")
+	w.do(202, &foreign, "POST", other+"/turns", `{"input":"a"}`, "Idempotency-Key: k1")
+	var turns page[session.Turn]
+	w.do(200, &turns, "GET", path+"/turns", "")
+	if len(turns.Data) != 1 || foreign.ID == first.ID {
+		t.Errorf("the session has %d turns, want 1", len(turns.Data))
+	}
+}
+
+func TestDeletedSessionIsGone(t *testing.T) {
+	w := startWhole(t)
+	path := w.newSession()
+	var s session.Session
+	w.do(200, &s, "PATCH", path, `{"title":"`+strings.Repeat("<", 10_000)+`","metadata":{"a":"b"}}`)
+	if len(s.Title) != 10_000 || s.Metadata["a"] != "b" {
+		t.Errorf("changed to %d bytes of title, %v", len(s.Title), s.Metadata)
+	}
+	w.do(200, nil, "GET", "/v1/sessions", "")
+	next := w.events(w.open("GET", path+"/events", ""))
+	w.do(204, nil, "DELETE", path, "")
+	if ev, err := next(); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream goes on with %v, %v", ev, err)
+	}
+	for _, rest := range []string{"", "/events", "/turns", "/items", "/items/1"} {
+		w.do(404, nil, "GET", path+rest, "")
+	}
+	w.do(404, nil, "DELETE", path, "")
+	w.do(404, nil, "PATCH", path, `{}`)
+	w.do(404, nil, "POST", path+"/turns", `{"input":"a"}`)
+	w.do(404, nil, "GET", path+"/events", "", "Accept: application/json")
+	w.do(404, nil, "GET", path+"/turns/"+string(testTurn), "")
+	w.do(404, nil, "POST", path+"/turns/"+string(testTurn)+"/cancel", "")
+}
