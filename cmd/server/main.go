@@ -46,6 +46,9 @@ func command(args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && len(args[0]) > 0 && args[0][0] != '-' {
 		name, args = args[0], args[1:]
 	}
+	if len(args) > 0 && (name == "version" || name == "help") {
+		return wrong(stderr, "%s takes nothing after it", name)
+	}
 	switch name {
 	case "serve":
 		return serve(args, stdout, stderr)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,29 +35,44 @@ type projects struct {
 	manifest   *manifest.Manifest
 	tools      map[string]*tool.Set
 	workspaces []*file.Workspace
+	providers  map[manifest.Model]llm.Provider // one for each model, whoever uses it
 }
 
-// openProjects opens the folders of all projects and makes their tools.
+// openProjects opens the folders of all projects and makes their tools and models.
 func openProjects(m *manifest.Manifest) (*projects, error) {
-	p := &projects{manifest: m, tools: map[string]*tool.Set{}}
+	p := &projects{manifest: m, tools: map[string]*tool.Set{}, providers: map[manifest.Model]llm.Provider{}}
 	hidden := append(m.Files(), m.Store.Dir)
-	for name, settings := range m.Projects {
-		capture := settings.Worker.ToolOutput.CaptureMaxBytes
-		workspace, err := file.Open(settings.Root, hidden, capture)
-		if err != nil {
+	for _, name := range slices.Sorted(maps.Keys(m.Projects)) {
+		if err := p.add(name, m.Projects[name], hidden); err != nil {
 			p.close()
 			return nil, fmt.Errorf("project %q: %w", name, err)
 		}
-		p.workspaces = append(p.workspaces, workspace)
-		all := workspace.ReadTools()
-		if settings.Permission == manifest.PermissionWrite {
-			all = append(all, workspace.WriteTools()...)
-		}
-		all = append(all, shell.New(shell.Config{Dir: settings.Root, CaptureMaxBytes: capture, MaxTimeout: time.Duration(settings.Worker.ToolTimeout)}))
-		all = slices.DeleteFunc(all, func(t tool.Tool) bool { return !settings.ToolEnabled(t.Spec().Name) })
-		p.tools[name] = tool.NewSet(all...)
 	}
 	return p, nil
+}
+
+func (p *projects) add(name string, project manifest.Project, hidden []string) error {
+	if p.providers[project.Model] == nil {
+		provider, err := newProvider(project.Model)
+		if err != nil {
+			return err
+		}
+		p.providers[project.Model] = provider
+	}
+	captureMaxBytes := project.Worker.ToolOutput.CaptureMaxBytes
+	workspace, err := file.Open(project.Root, hidden, captureMaxBytes)
+	if err != nil {
+		return err
+	}
+	p.workspaces = append(p.workspaces, workspace)
+	all := workspace.ReadTools()
+	if project.Permission == manifest.PermissionWrite {
+		all = append(all, workspace.WriteTools()...)
+	}
+	all = append(all, shell.New(shell.Config{Dir: project.Root, CaptureMaxBytes: captureMaxBytes, MaxTimeout: time.Duration(project.Worker.ToolTimeout)}))
+	all = slices.DeleteFunc(all, func(t tool.Tool) bool { return !project.ToolEnabled(t.Spec().Name) })
+	p.tools[name] = tool.NewSet(all...)
+	return nil
 }
 
 func (p *projects) close() {
@@ -69,14 +85,11 @@ func (p *projects) close() {
 func (p *projects) hosts(metrics *worker.Metrics, log zerolog.Logger) (map[string]host.Project, error) {
 	all := map[string]host.Project{}
 	for name, settings := range p.manifest.Projects {
-		provider, err := newProvider(settings.Model)
+		made, err := newHostProject(settings.Settings, p.providers[settings.Model], p.tools[name], metrics, log)
 		if err != nil {
 			return nil, fmt.Errorf("project %q: %w", name, err)
 		}
-		all[name], err = newHostProject(settings.Settings, provider, p.tools[name], metrics, log)
-		if err != nil {
-			return nil, fmt.Errorf("project %q: %w", name, err)
-		}
+		all[name] = made
 	}
 	return all, nil
 }

@@ -9,29 +9,14 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/mattn/go-isatty"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
-	"loadline"
-	"loadline/internal/host"
-	"loadline/internal/http"
 	"loadline/internal/manifest"
-	"loadline/internal/session"
-	"loadline/internal/store"
-	"loadline/internal/stream"
-	"loadline/internal/tool"
-	"loadline/internal/worker"
 )
-
-// shutdownTimeout bounds how long requests in flight are waited for at the stop.
-const shutdownTimeout = time.Second
 
 // stringList is a flag that may be given several times.
 type stringList []string
@@ -109,12 +94,14 @@ func run(m *manifest.Manifest, stdout io.Writer, log zerolog.Logger) error {
 	case failed = <-served:
 		log.Error().Err(failed).Msg("the listener failed; stopping")
 	}
-	go func() {
-		<-signals
-		log.Warn().Msg("stopped at once")
-		os.Exit(1)
-	}()
-	return errors.Join(failed, s.stop(time.Duration(m.Server.DrainTimeout)))
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stop(time.Duration(m.Server.DrainTimeout)) }()
+	select {
+	case err := <-stopped:
+		return errors.Join(failed, err)
+	case <-signals: // what still runs ends with the process, and is recovered
+		return errors.New("stopped at once by a second signal; running turns are recovered at the next start")
+	}
 }
 
 func listenError(address string, err error) error {
@@ -122,137 +109,4 @@ func listenError(address string, err error) error {
 		return fmt.Errorf("%s is in use by another program; choose another address with --listen or server.listen (port 0 picks a free one)", address)
 	}
 	return fmt.Errorf("listen on %s: %w", address, err)
-}
-
-// server is everything that runs.
-type server struct {
-	projects *projects
-	store    *store.Store
-	host     *host.Host
-	http     *http.Server
-	ready    atomic.Bool
-}
-
-// open wires the server. It takes no requests yet.
-func open(m *manifest.Manifest, log zerolog.Logger) (s *server, err error) {
-	s = &server{}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
-	if s.projects, err = openProjects(m); err != nil {
-		return nil, err
-	}
-	if s.store, err = store.Open(context.Background(), m.Store.Dir, log); err != nil {
-		return nil, err
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.host, err = s.newHost(m, registry, log); err != nil {
-		return nil, err
-	}
-	s.http, err = http.New(http.Config{
-		Sessions: sessions{s.host, s.store}, SessionLog: s.store,
-		Turns: s.host, TurnLog: s.store,
-		Streams: s.host, History: s.store, Projects: s.projects,
-		Contract: loadline.Contract(),
-		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-		Ready:    s.readiness,
-		Log:      log,
-		Settings: m.Server,
-	})
-	return s, err
-}
-
-func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) (*host.Host, error) {
-	metrics := worker.NewMetrics(registry, toolNames(), providerNames())
-	all, err := s.projects.hosts(metrics, log)
-	if err != nil {
-		return nil, err
-	}
-	lost, err := newHostProject(m.Settings, orphan{}, tool.NewSet(), metrics, log)
-	if err != nil {
-		return nil, err
-	}
-	streams := stream.NewMetrics(registry)
-	return host.New(host.Config{
-		Store: s.store,
-		NewTopic: func(id session.ID, lastSeq int64) host.Topic {
-			return topic{stream.NewTopic(id, lastSeq, s.store, streams)}
-		},
-		Projects:       all,
-		DefaultProject: m.DefaultProject(),
-		Orphan:         lost,
-		Registry:       registry,
-		Log:            log,
-	}), nil
-}
-
-func (s *server) readiness() error {
-	if !s.ready.Load() {
-		return errors.New("sessions are being restored")
-	}
-	return nil
-}
-
-// stop ends turns and streams, then requests, then the store.
-func (s *server) stop(drain time.Duration) error {
-	s.ready.Store(false)
-	s.host.Stop(drain)
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-	defer cancel()
-	err := s.http.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // what was still in flight has been dropped
-	}
-	return errors.Join(err, s.close())
-}
-
-func (s *server) close() error {
-	if s.projects != nil {
-		s.projects.close()
-	}
-	if s.store != nil {
-		return s.store.Close()
-	}
-	return nil
-}
-
-// topic lets the host use a stream without knowing its package.
-type topic struct{ *stream.Topic }
-
-func (t topic) Subscribe(c session.Cursor) host.Subscription { return t.Topic.Subscribe(c) }
-
-// sessions is the host for what concerns live sessions, the store for the rest.
-type sessions struct {
-	*host.Host
-	store *store.Store
-}
-
-func (s sessions) Update(ctx context.Context, id session.ID, title *string, metadata map[string]string) (session.Session, error) {
-	return s.store.UpdateSession(ctx, id, title, metadata)
-}
-
-// greet tells a person where the server is and what to try.
-func greet(w io.Writer, m *manifest.Manifest, address net.Addr) {
-	url := "http://" + address.String()
-	fmt.Fprintf(w, "Loadline %s listens on %s\n", version, url)
-	for name, p := range m.Projects {
-		fmt.Fprintf(w, "  project %s: %s (%s), model %s\n", name, p.Root, p.Permission, modelName(p.Model))
-	}
-	if len(m.Server.Keys) > 0 {
-		return
-	}
-	fmt.Fprintf(w, `Try it:
-  J='Content-Type: application/json'; S=$(curl -s %[1]s/v1/sessions -H "$J" -d '{}' | grep -om1 'ses_[0-9a-f]*')
-  curl -sN %[1]s/v1/sessions/$S/turns -H "$J" -H 'Accept: text/event-stream' -d '{"input":"list the files"}'
-`, url)
-}
-
-func modelName(m manifest.Model) string {
-	if m.Provider == "demo" {
-		return "demo (no model is configured)"
-	}
-	return m.Provider + "/" + m.Name
 }

@@ -44,6 +44,10 @@ func checkText(rule, text string) error {
 	return nil
 }
 
+// CheckName checks the name of a project, or of the holder of a key. Its errors go
+// on after the name.
+func CheckName(name string) error { return checkText("name", name) }
+
 // forms are the rules that are one pattern, and what to say; never changed.
 var forms = map[string]struct {
 	pattern *regexp.Regexp

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+
+	"loadline"
+	"loadline/internal/host"
+	"loadline/internal/http"
+	"loadline/internal/manifest"
+	"loadline/internal/session"
+	"loadline/internal/store"
+	"loadline/internal/stream"
+	"loadline/internal/tool"
+	"loadline/internal/worker"
+)
+
+// shutdownTimeout bounds how long requests in flight are waited for at the stop.
+const shutdownTimeout = time.Second
+
+// server is everything that runs.
+type server struct {
+	projects *projects
+	store    *store.Store
+	host     *host.Host
+	http     *http.Server
+	ready    atomic.Bool
+}
+
+// open wires the server. It takes no requests yet.
+func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
+	s := &server{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	// The store comes after all that a wrong manifest can break: it makes a folder.
+	if s.projects, err = openProjects(m); err != nil {
+		return nil, err
+	}
+	if s.store, err = store.Open(context.Background(), m.Store.Dir, log); err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.host, err = s.newHost(m, registry, log); err != nil {
+		return nil, err
+	}
+	s.http, err = http.New(http.Config{
+		Sessions: sessions{s.host, s.store}, SessionLog: s.store,
+		Turns: s.host, TurnLog: s.store,
+		Streams: s.host, History: s.store, Projects: s.projects,
+		Contract: loadline.Contract(),
+		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		Ready:    s.readiness,
+		Log:      log,
+		Settings: m.Server,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) (*host.Host, error) {
+	metrics := worker.NewMetrics(registry, toolNames(), providerNames())
+	all, err := s.projects.hosts(metrics, log)
+	if err != nil {
+		return nil, err
+	}
+	lost, err := newHostProject(m.Settings, orphan{}, tool.NewSet(), metrics, log)
+	if err != nil {
+		return nil, err
+	}
+	streams := stream.NewMetrics(registry)
+	return host.New(host.Config{
+		Store: s.store,
+		NewTopic: func(id session.ID, lastSeq int64) host.Topic {
+			return topic{stream.NewTopic(id, lastSeq, s.store, streams)}
+		},
+		Projects:       all,
+		DefaultProject: m.DefaultProject(),
+		Orphan:         lost,
+		Registry:       registry,
+		Log:            log,
+	}), nil
+}
+
+func (s *server) readiness() error {
+	if !s.ready.Load() {
+		return errors.New("sessions are being restored")
+	}
+	return nil
+}
+
+// stop ends turns and streams, then requests, then the store.
+func (s *server) stop(drain time.Duration) error {
+	s.ready.Store(false)
+	s.host.Stop(drain)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // what was still in flight has been dropped
+	}
+	return errors.Join(err, s.close())
+}
+
+func (s *server) close() error {
+	if s.projects != nil {
+		s.projects.close()
+	}
+	if s.store != nil {
+		return s.store.Close()
+	}
+	return nil
+}
+
+// topic lets the host use a stream without knowing its package.
+type topic struct{ *stream.Topic }
+
+func (t topic) Subscribe(c session.Cursor) host.Subscription { return t.Topic.Subscribe(c) }
+
+// sessions is the host for what concerns live sessions, the store for the rest.
+type sessions struct {
+	*host.Host
+	store *store.Store
+}
+
+func (s sessions) Update(ctx context.Context, id session.ID, title *string, metadata map[string]string) (session.Session, error) {
+	return s.store.UpdateSession(ctx, id, title, metadata)
+}
