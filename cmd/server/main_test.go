@@ -1,0 +1,32 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"server": main})
+}
+
+// The scripts drive the real command as a person would. Besides the usual commands
+// they have those of script_test.go.
+func TestCommandLine(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Values[processKey{}] = new(*process)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"fails":  fails,
+			"start":  start,
+			"await":  await,
+			"signal": signalServer,
+			"exits":  exits,
+		},
+	})
+}
