@@ -44,8 +44,7 @@ func openProjects(m *manifest.Manifest) (*projects, error) {
 	hidden := append(m.Files(), m.Store.Dir)
 	for _, name := range slices.Sorted(maps.Keys(m.Projects)) {
 		if err := p.add(name, m.Projects[name], hidden); err != nil {
-			p.close()
-			return nil, fmt.Errorf("project %q: %w", name, err)
+			return nil, errors.Join(fmt.Errorf("project %q: %w", name, err), p.close())
 		}
 	}
 	return p, nil
@@ -75,10 +74,12 @@ func (p *projects) add(name string, project manifest.Project, hidden []string) e
 	return nil
 }
 
-func (p *projects) close() {
+func (p *projects) close() error {
+	var errs []error
 	for _, w := range p.workspaces {
-		w.Close()
+		errs = append(errs, w.Close())
 	}
+	return errors.Join(errs...)
 }
 
 // hosts makes the engine of each project.

@@ -115,13 +115,14 @@ func (s *server) stop(drain time.Duration) error {
 }
 
 func (s *server) close() error {
+	var errs []error
 	if s.projects != nil {
-		s.projects.close()
+		errs = append(errs, s.projects.close())
 	}
 	if s.store != nil {
-		return s.store.Close()
+		errs = append(errs, s.store.Close())
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // topic lets the host use a stream without knowing its package.
