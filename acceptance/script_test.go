@@ -39,6 +39,14 @@ func replies(reply func(llmtest.Request) llmtest.Step) llmtest.Step {
 	return llmtest.Step{Reply: reply}
 }
 
+// announces is an answer that sends on asked when the model is asked for it.
+func announces(asked chan<- struct{}, step llmtest.Step) llmtest.Step {
+	return replies(func(llmtest.Request) llmtest.Step {
+		asked <- struct{}{}
+		return step
+	})
+}
+
 // refuses is an answer with an error status.
 func refuses(status int, message string) llmtest.Step {
 	return llmtest.Step{Status: status, Body: message}

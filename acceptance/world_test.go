@@ -154,8 +154,10 @@ func (w *world) newHost(registry *prometheus.Registry, tools ...tool.Tool) *host
 	project := host.Project{Engine: engine, StallAfter: time.Duration(settings.Worker.StallAfter), InterruptOnRestart: settings.Worker.OnRestart == "interrupt"}
 	streams := stream.NewMetrics(registry)
 	return host.New(host.Config{
-		Store:    w.store,
-		NewTopic: func(id session.ID, lastSeq int64) host.Topic { return topic{stream.NewTopic(id, lastSeq, w.store, streams)} },
+		Store: w.store,
+		NewTopic: func(id session.ID, lastSeq int64) host.Topic {
+			return topic{stream.NewTopic(id, lastSeq, w.store, streams)}
+		},
 		Projects: map[string]host.Project{"default": project}, DefaultProject: "default", Orphan: project,
 		Registry: registry, Log: w.log,
 	})
