@@ -169,6 +169,24 @@ func (h *Host) Subscribe(ctx context.Context, id session.ID, c session.Cursor) (
 	return &subscription{Subscription: l.topic.Subscribe(c), release: sync.OnceFunc(func() { h.release(l) })}, nil
 }
 
+// SubmitAndFollow submits a turn like Submit and reads its events like SubscribeTurn.
+func (h *Host) SubmitAndFollow(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (t session.Turn, replayed bool, sub Subscription, err error) {
+	// Who is there before the turn is stored need not read it back from the log.
+	whole, err := h.Subscribe(ctx, id, session.Cursor{Offset: -1, Live: true})
+	if err != nil {
+		return session.Turn{}, false, nil, err
+	}
+	t, replayed, err = h.Submit(ctx, id, input, mode, key)
+	if err == nil && !replayed {
+		return t, false, &turnSubscription{Subscription: whole, turn: t.ID}, nil
+	}
+	whole.Close()
+	if err == nil {
+		sub, err = h.SubscribeTurn(ctx, id, t.ID)
+	}
+	return t, replayed, sub, err
+}
+
 // SubscribeTurn reads the events of one turn alone, from its turn.queued on. The
 // subscription is over after the turn's terminal event.
 func (h *Host) SubscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error) {

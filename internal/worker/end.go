@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -22,8 +23,8 @@ func (r *run) end(ctx context.Context, why error) (session.Turn, error) {
 	ended := r.turn
 	ended.State, ended.Error = endOf(ctx, why)
 	ended.EndedAt = session.Now()
-	events := append(r.unstored, r.closing()...)
-	err := r.store(ctx, append(events, r.turnEvent(&ended)), ended)
+	events := slices.Concat(r.unstored, r.closing(), []session.Event{r.turnEvent(&ended)})
+	err := r.store(ctx, events, ended)
 	return r.turn, err
 }
 
