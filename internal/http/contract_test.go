@@ -229,7 +229,9 @@ func TestContractHasExactlyTheRoutes(t *testing.T) {
 	}
 	s := newTestServer(t, &fake{})
 	err := chi.Walk(s.handler.(chi.Routes), func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		got = append(got, method+" "+pattern)
+		if method != http.MethodHead { // there wherever GET is, as the contract says in words
+			got = append(got, method+" "+pattern)
+		}
 		return nil
 	})
 	if err != nil {

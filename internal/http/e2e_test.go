@@ -237,6 +237,7 @@ func TestWholeTurnIsAsTheContractSays(t *testing.T) {
 		}})
 	path := w.newSession()
 	w.do(200, nil, "GET", path, "")
+	early := w.events(w.open("GET", path+"/events", "")) // from before the turn, so that it misses nothing
 	calls := []llmtest.Call{{Tool: "Big", Arguments: `{"a":[1,null]}`}, {Tool: "Quiet", Arguments: `[`}, {Tool: "Quiet", Arguments: ``}, {Tool: "Broken"}, {Tool: "Nothing"}}
 	got := w.say(path, "hello", session.TurnCompleted,
 		llmtest.Step{Reasoning: []string{"hm"}, Text: []string{"let me ", "see"}, Calls: calls, Usage: session.Usage{InputTokens: 9, CachedInputTokens: 4, OutputTokens: 3}},
@@ -245,6 +246,7 @@ func TestWholeTurnIsAsTheContractSays(t *testing.T) {
 	if i := slices.Index(order, session.EventStepCompleted); !slices.Equal(order[:3], []session.EventType{session.EventTurnQueued, session.EventTurnStarted, session.EventItem}) || i < 4 {
 		t.Errorf("events come as %v", order)
 	}
+	until(t, early, terminal)
 	w.say(path, "fail", session.TurnFailed, llmtest.Step{Status: 401, Body: "who are you"})
 	w.say(path, "try again", session.TurnCompleted, llmtest.Step{Text: []string{"half a"}, CutAfterBytes: 250, Abort: true}, llmtest.Step{Text: []string{"whole"}})
 	w.cancelOne(path, stuck)

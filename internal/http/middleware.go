@@ -87,14 +87,34 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
+// admit lets a request through that passes all checks. They are a list rather than a
+// chain of middleware: a stream keeps every frame of a chain for hours.
+func (s *Server) admit(checks ...handler) func(http.Handler) http.Handler {
+	check := func(w http.ResponseWriter, r *http.Request) error {
+		for _, check := range checks {
+			if err := check(w, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := check(w, r); err != nil {
+				writeProblem(w, asProblem(err))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
 // setHeaders makes no answer cached, sniffed, framed or run as a page.
-func (s *Server) setHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Cache-Control", "no-store")
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r)
-	})
+func setHeaders(w http.ResponseWriter, _ *http.Request) error {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	return nil
 }

@@ -122,11 +122,11 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 		wantProblem(t, ask(t, s, "GET", path, ""), codeNotFound)
 	}
 	tests := []struct{ method, path, allow string }{
-		{"PUT", "/v1/sessions", "GET, POST, HEAD, OPTIONS"},
-		{"DELETE", "/v1/sessions", "GET, POST, HEAD, OPTIONS"},
+		{"PUT", "/v1/sessions", "GET, HEAD, POST, OPTIONS"},
+		{"DELETE", "/v1/sessions", "GET, HEAD, POST, OPTIONS"},
 		{"POST", "/healthz", "GET, HEAD, OPTIONS"},
 		{"GET", fill("/v1/sessions/{session_id}/turns/{turn_id}/cancel"), "POST, OPTIONS"},
-		{"BREW", "/v1/sessions", "GET, POST, HEAD, OPTIONS"},
+		{"BREW", "/v1/sessions", "GET, HEAD, POST, OPTIONS"},
 	}
 	for _, test := range tests {
 		w := ask(t, s, test.method, test.path, "")

@@ -5,11 +5,9 @@ import (
 	_ "embed"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 )
 
 //go:embed index.html
@@ -65,11 +63,14 @@ func (s *Server) newHandler() (http.Handler, error) {
 		return nil, err
 	}
 	r := chi.NewRouter()
-	r.Use(s.logAccess, s.recoverPanic, s.setHeaders, s.newHosts().check, origins.share, origins.protect, keys.require, middleware.GetHead)
+	r.Use(s.logAccess, s.recoverPanic, s.admit(setHeaders, s.newHosts().check, origins.check, keys.check))
 	r.NotFound(s.answer(noRoute))
 	r.MethodNotAllowed(s.answer(wrongMethod(r)))
 	for _, route := range routes {
 		r.Method(route.method, route.pattern, s.answer(route.handle))
+		if route.method == http.MethodGet {
+			r.Method(http.MethodHead, route.pattern, s.answer(route.handle))
+		}
 	}
 	return r, nil
 }
@@ -82,13 +83,10 @@ func noRoute(_ http.ResponseWriter, r *http.Request) error {
 func wrongMethod(router *chi.Mux) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var allowed []string
-		for _, method := range []string{"GET", "POST", "PATCH", "DELETE"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PATCH", "DELETE"} {
 			if router.Match(chi.NewRouteContext(), method, r.URL.Path) {
 				allowed = append(allowed, method)
 			}
-		}
-		if slices.Contains(allowed, "GET") {
-			allowed = append(allowed, "HEAD")
 		}
 		w.Header().Set("Allow", strings.Join(append(allowed, "OPTIONS"), ", "))
 		if r.Method != http.MethodOptions {

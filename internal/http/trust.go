@@ -25,14 +25,11 @@ func (s *Server) newHosts() hosts {
 	return h
 }
 
-func (h hosts) check(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !h[hostName(r.Host)] {
-			writeProblem(w, newProblem(codeMisdirectedHost, fmt.Sprintf("the Host header is %q: add its name to server.allowed_hosts if it is yours", r.Host)))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+func (h hosts) check(_ http.ResponseWriter, r *http.Request) error {
+	if h[hostName(r.Host)] {
+		return nil
+	}
+	return newProblem(codeMisdirectedHost, fmt.Sprintf("the Host header is %q: add its name to server.allowed_hosts if it is yours", r.Host))
 }
 
 // hostName is host without port and brackets, in lower case.
@@ -57,39 +54,31 @@ func (s *Server) newOrigins() (*origins, error) {
 		}
 		o.allowed[origin] = true
 	}
-	o.guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeProblem(w, newProblem(codeCrossOrigin, ""))
-	}))
 	return o, nil
 }
 
-// share lets pages of allowed origins read answers, and answers their preflights.
-func (o *origins) share(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h, origin := w.Header(), r.Header.Get("Origin")
-		h.Add("Vary", "Origin")
-		if o.allowed[origin] {
-			h.Set("Access-Control-Allow-Origin", origin)
-			h.Set("Access-Control-Allow-Credentials", "true")
-			h.Set("Access-Control-Expose-Headers", "Location, Idempotency-Replayed, Retry-After")
-		}
-		if r.Method != http.MethodOptions || origin == "" || r.Header.Get("Access-Control-Request-Method") == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if !o.allowed[origin] {
-			writeProblem(w, newProblem(codeCrossOrigin, ""))
-			return
-		}
+// check lets pages of allowed origins read answers, and refuses what other pages may
+// not do: to ask first (a preflight), or to change something.
+func (o *origins) check(w http.ResponseWriter, r *http.Request) error {
+	h, origin := w.Header(), r.Header.Get("Origin")
+	h.Set("Vary", "Origin")
+	preflight := r.Method == http.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != ""
+	if preflight && !o.allowed[origin] || o.guard.Check(r) != nil {
+		return newProblem(codeCrossOrigin, "")
+	}
+	if !o.allowed[origin] {
+		return nil
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Credentials", "true")
+	h.Set("Access-Control-Expose-Headers", "Location, Idempotency-Replayed, Retry-After")
+	if preflight {
 		h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE")
 		h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID")
 		h.Set("Access-Control-Max-Age", "600")
-		w.WriteHeader(http.StatusNoContent)
-	})
+	}
+	return nil
 }
-
-// protect refuses requests that change something and come from other sites.
-func (o *origins) protect(next http.Handler) http.Handler { return o.guard.Handler(next) }
 
 // keys decides who may ask.
 type keys struct {
@@ -113,15 +102,14 @@ func (s *Server) newKeys(routes []route) (*keys, error) {
 	return k, nil
 }
 
-func (k *keys) require(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(k.hashes) > 0 && !k.open[r.URL.Path] && !k.known(r.Header.Get("Authorization")) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="loadline"`)
-			writeProblem(w, newProblem(codeUnauthorized, ""))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// check wants a key. OPTIONS needs none: a preflight cannot bring one, and the answer
+// holds no data.
+func (k *keys) check(w http.ResponseWriter, r *http.Request) error {
+	if len(k.hashes) == 0 || k.open[r.URL.Path] || r.Method == http.MethodOptions || k.known(r.Header.Get("Authorization")) {
+		return nil
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="loadline"`)
+	return newProblem(codeUnauthorized, "")
 }
 
 // known compares with every key, in a time that tells nothing of them.
