@@ -28,7 +28,7 @@ func TestClientReadsLittleOfAnError(t *testing.T) {
 	defer server.Close()
 	client := NewClient(time.Minute)
 	defer client.CloseIdleConnections()
-	_, err := client.Get(server.URL) //nolint:bodyclose // there is no answer
+	_, err := client.Get(server.URL)
 	if e, ok := errors.AsType[*Error](err); !ok || e.Status != http.StatusBadGateway || len(err.Error()) > 4096 {
 		t.Errorf("error = %.200v", err)
 	}
@@ -47,7 +47,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	defer server.Close()
 	client := NewClient(time.Minute)
 	defer client.CloseIdleConnections()
-	_, err := client.Get(server.URL) //nolint:bodyclose // there is no answer
+	_, err := client.Get(server.URL)
 	if e, ok := errors.AsType[*Error](err); !ok || e.Class != ClassFail || !strings.Contains(err.Error(), "/elsewhere") {
 		t.Errorf("error = %v, want one that names the place", err)
 	}

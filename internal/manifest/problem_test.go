@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,13 +73,8 @@ func writeGolden(t *testing.T, path, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := archive.Files[:0]
-	for _, file := range archive.Files {
-		if file.Name != "error" {
-			files = append(files, file)
-		}
-	}
-	archive.Files = append(files, txtar.File{Name: "error", Data: []byte(text)})
+	archive.Files = slices.DeleteFunc(archive.Files, func(f txtar.File) bool { return f.Name == "error" })
+	archive.Files = append(archive.Files, txtar.File{Name: "error", Data: []byte(text)})
 	if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
 		t.Fatal(err)
 	}

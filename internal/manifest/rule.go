@@ -49,7 +49,7 @@ func checkText(rule, text string) error {
 func CheckName(name string) error { return checkText("name", name) }
 
 // forms are the rules that are one pattern, and what to say; never changed.
-var forms = map[string]struct {
+var forms = map[string]struct { //nolint:gochecknoglobals // patterns are compiled once
 	pattern *regexp.Regexp
 	message string
 }{
