@@ -12,7 +12,9 @@ import (
 	"loadline/internal/tool"
 )
 
-var errToolTimeout = errors.New("the tool ran out of time")
+// errToolTimeout ends the context of a call whose time is over. A tool with a timer
+// of its own takes it for the end of that one, whichever comes first.
+var errToolTimeout = fmt.Errorf("the tool ran out of time: %w", context.DeadlineExceeded)
 
 // step is the calls of one answer, on their way to results.
 type step struct {
@@ -133,10 +135,32 @@ func (r *run) output(ctx context.Context, call Call, raw string, limit int) (ses
 			answered = true
 			return *answer, nil
 		}
-		return t.Run(ctx, tool.Call{Arguments: call.Arguments, LimitBytes: limit, Progress: progress.show})
+		out, err := t.Run(ctx, tool.Call{Arguments: call.Arguments, LimitBytes: limit, Progress: progress.show})
+		return out, told(err)
 	})
 	r.engine.Metrics.toolDuration(call.Tool, time.Since(started))
 	return r.judge(limited, call, out, failure, answered)
+}
+
+// toldError is what a tool's error says, and whether it is about the arguments.
+type toldError struct {
+	text string
+	kind error // tool.ErrArguments or nil
+}
+
+func (e *toldError) Error() string { return e.text }
+func (e *toldError) Unwrap() error { return e.kind }
+
+// told asks a tool's error what it says. That is code of the tool, which panics on a
+// typed nil pointer: it runs inside the guard, and never again.
+func told(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, tool.ErrArguments):
+		return &toldError{err.Error(), tool.ErrArguments}
+	}
+	return &toldError{err.Error(), nil}
 }
 
 // judge turns how the tool returned into an output and its outcome.
