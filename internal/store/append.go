@@ -67,15 +67,18 @@ func (p *plan) apply(c *connection) (lastSeq int64, err error) {
 			return 0, err
 		}
 	}
-	if p.key == nil {
-		return lastSeq, nil
+	if p.key != nil {
+		err = p.insertKey(c, row)
 	}
-	return lastSeq, p.insertKey(c, row)
+	if p.extracted != nil {
+		err = errors.Join(err, p.applyExtracted(c, row))
+	}
+	return lastSeq, err
 }
 
 // advanceSession checks the lease and moves the session's counters.
 func (p *plan) advanceSession(c *connection) (row, lastSeq int64, err error) {
-	args := []any{string(p.lease.SessionID), p.lease.Generation, len(p.entries), p.queued, p.running, int64(p.at)}
+	args := []any{string(p.lease.SessionID), p.lease.Generation, len(p.entries), p.queued, p.running, int64(p.at), p.items, p.noteBytes}
 	err = c.queryRow("append_session", args, &row, &lastSeq)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return row, lastSeq, err

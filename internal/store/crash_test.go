@@ -87,7 +87,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	acknowledged := make(map[session.ID]int64)
 	for round := range 3 {
 		cmd, lines := startChild(t, "append", dir)
-		for n := 0; n < 200+100*round && lines.Scan(); n++ {
+		for n := 0; n < 60+50*round && lines.Scan(); n++ {
 			var id session.ID
 			var seq int64
 			if _, err := fmt.Sscan(lines.Text(), &id, &seq); err != nil {

@@ -44,7 +44,8 @@ var eventCodes = map[session.EventType]code{
 var errShape = errors.New("it does not carry what its type says")
 
 // entry is one row of the log. An item's main text has a column of its own, which
-// keeps it byte for byte; whatever else it has is JSON in the form of its type.
+// keeps it byte for byte; whatever else it has is JSON in the form of its type, but
+// for the tool of a call, which is as it is.
 type entry struct {
 	code    code
 	seq     int64
@@ -102,7 +103,11 @@ func (e *entry) encodeItem(ev *session.Event, input string) error {
 		e.code, e.text, rest.Text = codeReasoning, rest.Text, ""
 		return e.setData(rest)
 	case it.Kind == session.KindToolCall && it.ToolCall != nil:
-		return e.encodeCall(*it.ToolCall)
+		call := it.ToolCall
+		e.code, e.text, e.data = codeToolCall, string(call.Arguments), call.Tool
+		if call.Arguments == nil {
+			e.code, e.text = codeToolCallRaw, call.Raw
+		}
 	case it.Kind == session.KindToolResult && it.ToolResult != nil:
 		rest := *it.ToolResult
 		e.code = codeToolResult
@@ -120,14 +125,6 @@ func (e *entry) encodeItem(ev *session.Event, input string) error {
 		return errShape
 	}
 	return nil
-}
-
-func (e *entry) encodeCall(call session.ToolCall) error {
-	e.code, e.text = codeToolCall, string(call.Arguments)
-	if call.Arguments == nil {
-		e.code, e.text = codeToolCallRaw, call.Raw
-	}
-	return e.setData(session.ToolCall{Tool: call.Tool})
 }
 
 func (e *entry) setData(v any) error {
@@ -182,9 +179,9 @@ func (e *entry) item(id session.ID) (it session.Item, err error) {
 		err = e.rest(it.Reasoning)
 		it.Reasoning.Text = text
 	case codeToolCall, codeToolCallRaw:
-		it.Kind, it.ToolCall = session.KindToolCall, new(session.ToolCall)
-		err = e.rest(it.ToolCall)
-		if it.ToolCall.Raw = text; e.code == codeToolCall {
+		tool, _ := e.data.(string)
+		it.Kind, it.ToolCall = session.KindToolCall, &session.ToolCall{Tool: tool, Raw: text}
+		if e.code == codeToolCall {
 			it.ToolCall.Arguments, it.ToolCall.Raw = json.RawMessage(text), ""
 		}
 	case codeToolResult:

@@ -16,6 +16,9 @@ type plan struct {
 	at      session.Time // of the last event
 
 	queued, running int // added to the session's counters
+
+	items, noteBytes int64              // added to its backlog
+	extracted        *session.Extracted // nil when the batch is none of extraction
 }
 
 // turnPlan is what a batch does to one turn.
@@ -37,7 +40,7 @@ func newPlan(batch *session.Batch) (*plan, error) {
 		return nil, fmt.Errorf("a batch without events")
 	}
 	p := &plan{
-		lease: batch.Lease, key: batch.Key, entries: make([]entry, len(batch.Events)),
+		lease: batch.Lease, key: batch.Key, extracted: batch.Extracted, entries: make([]entry, len(batch.Events)),
 		at: batch.Events[len(batch.Events)-1].At,
 	}
 	for i := range batch.Events {
@@ -61,6 +64,11 @@ func (p *plan) add(into *entry, e *session.Event) error {
 			return err
 		}
 		input = t.input
+	}
+	if e.Item != nil {
+		note := session.NoteOf(e.Item)
+		p.items++
+		p.noteBytes += note.Bytes()
 	}
 	return into.encode(e, input)
 }

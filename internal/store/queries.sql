@@ -45,7 +45,8 @@ DELETE FROM submit_keys WHERE row IN (SELECT row FROM submit_keys WHERE session 
 DELETE FROM graves WHERE session = $1
 
 -- name: append_session
-UPDATE sessions SET last_seq = last_seq + $3, queued = queued + $4, running = running + $5, updated_at = $6
+UPDATE sessions SET last_seq = last_seq + $3, queued = queued + $4, running = running + $5, updated_at = $6,
+    backlog_items = backlog_items + $7, backlog_bytes = backlog_bytes + $8
 WHERE id = $1 AND generation = $2
 RETURNING row, last_seq
 

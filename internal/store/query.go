@@ -8,6 +8,9 @@ import (
 //go:embed queries.sql
 var queryText string
 
+//go:embed memory.sql
+var memoryText string
+
 // parseQueries splits a file of queries, each below a line "-- name: x", into the
 // text of each by its name.
 func parseQueries(text string) map[string]string {
@@ -18,6 +21,12 @@ func parseQueries(text string) map[string]string {
 	}
 	for _, name := range []string{"turn_by_id", "turn_by_row", "turns", "open_turns"} {
 		queries[name] = queries["turn"] + "\n" + queries[name]
+	}
+	for _, name := range []string{"dead_letter_by_id", "dead_letters"} {
+		queries[name] = queries["dead_letter"] + "\n" + queries[name]
+	}
+	for _, name := range []string{"records"} {
+		queries[name] = queries["record"] + "\n" + queries[name]
 	}
 	for _, name := range []string{"item", "items", "history", "events"} {
 		queries[name] = queries["entry"] + "\n" + queries[name]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -61,9 +62,9 @@ func TestPagesOfItems(t *testing.T) {
 	if err != nil || len(events) != 1 {
 		t.Errorf("%d events of 3 MiB in a page, %v", len(events), err)
 	}
-	events, err = s.Events(t.Context(), c.lease.SessionID, 5, 7, 100)
-	if err != nil || len(events) != 1 || events[0].Seq != 6 {
-		t.Errorf("%d events after 5 up to 7, %v", len(events), err)
+	events, err = s.Events(t.Context(), c.lease.SessionID, 0, 2, 100)
+	if err != nil || len(events) != 2 || events[1].Seq != 2 {
+		t.Errorf("%d events up to 2, %v", len(events), err)
 	}
 }
 
@@ -218,5 +219,32 @@ func TestDeleteLeavesNothing(t *testing.T) {
 	file, err := os.ReadFile(s.path)
 	if err != nil || bytes.Contains(file, []byte("SENTINEL")) || bytes.Contains(file, []byte("89abcdef0123")) {
 		t.Errorf("the file still holds text of the deleted session (%v)", err)
+	}
+}
+
+func TestSweepGoesOnAfterStart(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	c := newChat(t, s)
+	for range 50 {
+		c.say("hello", "hi")
+	}
+	err := s.write(t.Context(), "delete and die", func(conn *connection) error {
+		_, err1 := conn.exec("bury", c.lease.SessionID)
+		_, err2 := conn.exec("delete_session", c.lease.SessionID)
+		return errors.Join(err1, err2)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir)
+	for count(t, s, "graves") > 0 && t.Context().Err() == nil {
+		runtime.Gosched()
+	}
+	if n := count(t, s, "log") + count(t, s, "turns"); n > 0 {
+		t.Errorf("%d rows are left", n)
 	}
 }

@@ -72,6 +72,19 @@ func (r *reader) each(ctx context.Context, name string, args []any, scan func(*s
 	return nil
 }
 
+// alone runs do while no query runs; queries that come meanwhile wait for it.
+func (r *reader) alone(do func() error) error {
+	for range maxReads {
+		r.slots <- struct{}{}
+	}
+	defer func() {
+		for range maxReads {
+			<-r.slots
+		}
+	}()
+	return do()
+}
+
 // one is each for a query of at most one row; without one it is ErrNotFound.
 func (r *reader) one(ctx context.Context, name string, args []any, scan func(*sql.Rows) error) error {
 	err := session.ErrNotFound

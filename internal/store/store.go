@@ -5,8 +5,7 @@
 //
 // Texts come back byte for byte; they are clean (session.Clean) when they come in.
 // Every method is safe for concurrent use. Errors wrap session.ErrNotFound,
-// ErrStale or ErrStorage where these apply; the error of an ended context comes
-// back as it is.
+// ErrStale or ErrStorage where these apply, or the error of the context that ended.
 package store
 
 import (
@@ -62,7 +61,7 @@ func open(ctx context.Context, dir string, log zerolog.Logger, opts options) (_ 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: filepath.Join(dir, fileName), log: log, queries: parseQueries(queryText), graves: make(chan struct{}, 1)}
+	s := &Store{path: filepath.Join(dir, fileName), log: log, queries: parseQueries(queryText + memoryText), graves: make(chan struct{}, 1)}
 	if !opts.unlocked {
 		if s.lock, err = lockFolder(dir); err != nil {
 			return nil, err
@@ -109,7 +108,7 @@ func (s *Store) start(ctx context.Context, opts options) error {
 		return s.failed("open", err)
 	}
 	s.reader = newReader(reading, s.queries)
-	s.writer = newWriter(writing, s.queries, s.path, s.log)
+	s.writer = newWriter(writing, s.queries, s.path, s.log, s.reader.alone)
 	sweeping, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.sweeper.Go(func() { s.keepSweeping(sweeping) })

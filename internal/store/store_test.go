@@ -3,11 +3,12 @@ package store
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
 
 	"loadline/internal/session"
 )
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("STORE_TEST_CHILD"); role != "" {
 		os.Exit(child(role, os.Getenv("STORE_TEST_DIR")))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func openStore(tb testing.TB, dir string) *Store {
@@ -183,12 +184,22 @@ func TestTurnComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestOpenIsQuick(t *testing.T) {
-	dir := t.TempDir()
-	start := time.Now()
-	openStore(t, dir).Close()
-	created := time.Since(start)
-	start = time.Now()
-	openStore(t, dir).Close()
-	t.Logf("created in %v, opened in %v", created, time.Since(start))
+// TestStoredBytes holds the file to one and a half times the history in it.
+func TestStoredBytes(t *testing.T) {
+	c := newChat(t, openStore(t, t.TempDir()))
+	for i := range 400 {
+		c.say(strings.Repeat("what is it? ", 50+i), strings.Repeat("it is this. ", 100+i))
+	}
+	items, err := c.store.History(t.Context(), c.lease.SessionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	history := int64(len(wire(t, items)))
+	stat, err := os.Stat(c.store.path)
+	if err != nil || stat.Size() > history*3/2 {
+		t.Errorf("%d bytes stored for %d bytes of history, %v", stat.Size(), history, err)
+	}
 }

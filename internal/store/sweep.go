@@ -89,7 +89,7 @@ func sweepSome(c *connection) (swept bool, err error) {
 	if err := c.queryRow("grave", nil, &grave); err != nil {
 		return errors.Is(err, sql.ErrNoRows), ignoreNoRows(err)
 	}
-	for _, name := range []string{"sweep_log", "sweep_turns", "sweep_submit_keys"} {
+	for _, name := range []string{"sweep_log", "sweep_turns", "sweep_submit_keys", "sweep_passes", "sweep_retries", "sweep_letters"} {
 		result, err := c.exec(name, grave, sweepRows)
 		if err != nil {
 			return false, err

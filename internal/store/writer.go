@@ -17,7 +17,7 @@ const (
 
 	// walLimit is how long the write-ahead log, in bytes, may get before the writer
 	// empties it. Automatic checkpoints do that far below, unless there are readers
-	// at every moment; then the writer waits for those that are there.
+	// at every moment; then the writer makes a moment without.
 	walLimit = 64 << 20
 	walRetry = 16 << 20 // growth after which it tries again
 	walEvery = 16       // commits between two looks at it
@@ -32,6 +32,7 @@ type writer struct {
 	queries map[string]string
 	path    string
 	log     zerolog.Logger
+	alone   func(do func() error) error // runs do while nobody reads
 
 	queue   chan *unit
 	closing chan struct{} // closed by close
@@ -58,9 +59,9 @@ const (
 	unitWithdrawn
 )
 
-func newWriter(db *sql.DB, queries map[string]string, path string, log zerolog.Logger) *writer {
+func newWriter(db *sql.DB, queries map[string]string, path string, log zerolog.Logger, alone func(func() error) error) *writer {
 	w := &writer{
-		db: db, queries: queries, path: path, log: log, walLimit: walLimit, walBound: walLimit,
+		db: db, queries: queries, path: path, log: log, alone: alone, walLimit: walLimit, walBound: walLimit,
 		queue: make(chan *unit, maxGroup), closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	go w.run()
@@ -215,7 +216,8 @@ func (w *writer) drop() {
 }
 
 // boundLog empties the write-ahead log when it has outgrown its limit. That waits
-// for the reads that have begun, at most the busy timeout.
+// for the reads that have begun, and for those of another program at most the busy
+// timeout.
 func (w *writer) boundLog() {
 	if w.commits++; w.commits%walEvery != 0 || w.conn == nil {
 		return
@@ -225,7 +227,7 @@ func (w *writer) boundLog() {
 		return // one without a log needs no bound
 	}
 	w.walBound = w.walLimit
-	if err := w.conn.emptyLog(); err != nil {
+	if err := w.alone(w.conn.emptyLog); err != nil {
 		w.walBound = stat.Size() + walRetry
 		w.log.Warn().Err(err).Int64("wal_bytes", stat.Size()).Msg("write-ahead log could not be emptied yet")
 	}

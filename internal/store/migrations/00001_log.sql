@@ -48,7 +48,7 @@ CREATE TABLE log (
     at      BIGINT  NOT NULL,
     n       BIGINT,                               -- number of the item
     text    TEXT,                                 -- NULL: none, or the input of its turn
-    data    TEXT,                                 -- JSON of whatever has no column
+    data    TEXT,                                 -- the tool of a call, or JSON of what has no column
     UNIQUE (session, seq)
 );
 CREATE UNIQUE INDEX items ON log (session, n) WHERE n IS NOT NULL;
