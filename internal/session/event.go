@@ -189,7 +189,7 @@ func (d *Delta) appendColumns(b []byte) []byte {
 	b = append(b, `","at_byte":`...)
 	b = strconv.AppendInt(b, d.AtByte, 10)
 	b = append(b, `,"text":`...)
-	b = appendJSONString(b, d.Text)
+	b = AppendJSONString(b, d.Text)
 	return append(b, '}')
 }
 

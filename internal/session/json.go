@@ -18,9 +18,9 @@ func EncodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// appendJSONString appends s as a JSON string. Plain text, nearly all there is, is
-// copied as it is.
-func appendJSONString(b []byte, s string) []byte {
+// AppendJSONString appends s as a JSON string. Plain text, nearly all there is, is
+// copied as it is. Bytes that are no UTF-8 become U+FFFD.
+func AppendJSONString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
 			return appendEscaped(b, s)

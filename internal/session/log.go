@@ -11,6 +11,8 @@ type Batch struct {
 	Lease  Lease
 	Events []Event    // durable ones; the commit gives each its Seq, in this order
 	Key    *SubmitKey // stored with a submitted turn; nil when the client named none
+	// Extracted is stored with the notices of memory extraction; else nil.
+	Extracted *Extracted
 }
 
 // SubmitKey makes a submitted turn repeatable without doing it twice.

@@ -6,10 +6,13 @@ import (
 )
 
 //go:embed queries.sql
-var queryText string
+var logQueries string
 
 //go:embed memory.sql
-var memoryText string
+var memoryQueries string
+
+// queryText is all queries.
+var queryText = logQueries + "\n" + memoryQueries
 
 // parseQueries splits a file of queries, each below a line "-- name: x", into the
 // text of each by its name.
