@@ -62,7 +62,7 @@ func classifyLimit(text string) Class {
 	switch {
 	case containsAny(text, []string{"request too large", "request_too_large", "larger than", "must be reduced", "reduce your message size"}):
 		return ClassShrink
-	case containsAny(text, []string{"insufficient_quota", "current quota", "credit balance"}):
+	case containsAny(text, []string{"insufficient_quota", "current quota", "credit balance", "spend_limit"}):
 		return ClassFail
 	}
 	return ClassRetry

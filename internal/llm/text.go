@@ -8,7 +8,12 @@ import (
 )
 
 // CallID is the id by which providers are told of the call with item number n.
-func CallID(n int64) string { return "call_" + strconv.FormatInt(n, 10) }
+func CallID(n int64) string { return string(AppendCallID(nil, n)) }
+
+// AppendCallID appends that id.
+func AppendCallID(b []byte, n int64) []byte {
+	return strconv.AppendInt(append(b, "call_"...), n, 10)
+}
 
 // ResultText is a tool's result as a model is sent it: the summary, a blank line
 // and the content; the summary alone when the content is absent or blank.

@@ -12,9 +12,10 @@ import (
 // take it back under the same name only.
 const fieldReasoning = "reasoning"
 
+// chatRequest is a request without its messages, which are most of it and are
+// written by hand: a long history is sent with each step.
 type chatRequest struct {
 	Model         string        `json:"model"`
-	Messages      []message     `json:"messages"`
 	Tools         []tool        `json:"tools,omitempty"`
 	Stream        bool          `json:"stream"`
 	StreamOptions streamOptions `json:"stream_options"`
@@ -29,42 +30,17 @@ type tool struct {
 	Function session.ToolSpec `json:"function"`
 }
 
-type message struct {
-	Role             string     `json:"role"`
-	Content          *string    `json:"content"` // null beside calls only
-	ReasoningContent string     `json:"reasoning_content,omitempty"`
-	Reasoning        string     `json:"reasoning,omitempty"`
-	ToolCalls        []toolCall `json:"tool_calls,omitempty"`
-	ToolCallID       string     `json:"tool_call_id,omitempty"`
-}
-
-type toolCall struct {
-	ID       string   `json:"id"`
-	Type     string   `json:"type"`
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
 // encode translates a request, and reports whether it holds reasoning.
 func (p *Provider) encode(r llm.Request) (body []byte, withReasoning bool, err error) {
 	t := translation{provider: p, messages: make([]message, 0, len(r.Items)+1)}
 	if r.System != "" {
-		t.messages = append(t.messages, message{Role: "system", Content: &r.System})
+		t.messages = append(t.messages, message{role: "system", content: &r.System})
 	}
 	for i := range r.Items {
 		t.add(&r.Items[i])
 	}
 	t.endAnswer()
-	request := chatRequest{
-		Model:         p.model,
-		Messages:      t.messages,
-		Stream:        true,
-		StreamOptions: streamOptions{IncludeUsage: true},
-	}
+	request := chatRequest{Model: p.model, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
 	for _, spec := range r.Tools {
 		if len(spec.Parameters) == 0 {
 			spec.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -72,7 +48,17 @@ func (p *Provider) encode(r llm.Request) (body []byte, withReasoning bool, err e
 		request.Tools = append(request.Tools, tool{Type: "function", Function: spec})
 	}
 	body, err = session.EncodeJSON(request)
-	return body, t.withReasoning, err
+	if err != nil {
+		return nil, false, err
+	}
+	body = append(body[:len(body)-1], `,"messages":[`...)
+	for i := range t.messages {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = t.messages[i].appendJSON(body)
+	}
+	return append(body, "]}"...), t.withReasoning, nil
 }
 
 // translation makes messages of items. Consecutive items of an answer are one
@@ -94,10 +80,10 @@ func (t *translation) add(item *session.Item) {
 	case session.KindToolResult:
 		t.endAnswer()
 		text := llm.ResultText(*item.ToolResult)
-		t.messages = append(t.messages, message{Role: "tool", Content: &text, ToolCallID: llm.CallID(item.ToolResult.CallN)})
+		t.messages = append(t.messages, message{role: "tool", content: &text, callN: item.ToolResult.CallN})
 	case session.KindAssistantMessage:
 		m := t.answer()
-		m.Content = joined(m.Content, item.AssistantMessage.Text)
+		m.content = joined(m.content, item.AssistantMessage.Text)
 	case session.KindReasoning:
 		t.reasoning(item.Reasoning)
 	case session.KindToolCall:
@@ -106,21 +92,17 @@ func (t *translation) add(item *session.Item) {
 			arguments = string(item.ToolCall.Arguments)
 		}
 		m := t.answer()
-		m.ToolCalls = append(m.ToolCalls, toolCall{
-			ID:       llm.CallID(item.N),
-			Type:     "function",
-			Function: function{Name: item.ToolCall.Tool, Arguments: arguments},
-		})
+		m.calls = append(m.calls, toolCall{item.N, item.ToolCall.Tool, arguments})
 	}
 }
 
 func (t *translation) user(text string) {
 	t.endAnswer()
-	if last := t.last(); last != nil && last.Role == "user" {
-		last.Content = joined(last.Content, text)
+	if last := t.last(); last != nil && last.role == "user" {
+		last.content = joined(last.content, text)
 		return
 	}
-	t.messages = append(t.messages, message{Role: "user", Content: &text})
+	t.messages = append(t.messages, message{role: "user", content: &text})
 }
 
 func (t *translation) reasoning(r *session.Reasoning) {
@@ -131,24 +113,24 @@ func (t *translation) reasoning(r *session.Reasoning) {
 	t.withReasoning = true
 	m := t.answer()
 	if r.Signature == fieldReasoning {
-		m.Reasoning += r.Text
+		m.reasoning += r.Text
 	} else {
-		m.ReasoningContent += r.Text
+		m.reasoningContent += r.Text
 	}
 }
 
 // answer is the assistant message that the items of an answer go into.
 func (t *translation) answer() *message {
-	if last := t.last(); last != nil && last.Role == "assistant" {
+	if last := t.last(); last != nil && last.role == "assistant" {
 		return last
 	}
-	t.messages = append(t.messages, message{Role: "assistant"})
+	t.messages = append(t.messages, message{role: "assistant"})
 	return t.last()
 }
 
 // endAnswer drops an answer that was reasoning only: no service takes it.
 func (t *translation) endAnswer() {
-	if last := t.last(); last != nil && last.Role == "assistant" && last.Content == nil && len(last.ToolCalls) == 0 {
+	if last := t.last(); last != nil && last.role == "assistant" && last.content == nil && len(last.calls) == 0 {
 		t.messages = t.messages[:len(t.messages)-1]
 	}
 }
