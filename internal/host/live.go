@@ -156,13 +156,8 @@ func textBytes(item *session.Item) int64 {
 // own takes the session over, once, loads its history, and goes on with the turns
 // that an earlier owner left unfinished. Its mu is held.
 func (l *live) own(ctx context.Context) error {
-	if l.lease.Generation == 0 {
-		lease, s, err := l.host.Store.TakeOver(ctx, l.id)
-		if err != nil {
-			return err
-		}
-		l.lease = lease
-		l.unfinished = s.State == session.StateRunning || s.Queued > 0
+	if err := l.takeOver(ctx); err != nil {
+		return err
 	}
 	if l.history == nil {
 		items, err := l.host.Store.History(ctx, l.id)
@@ -180,6 +175,20 @@ func (l *live) own(ctx context.Context) error {
 	}
 	l.unfinished = false
 	l.takeUp(open)
+	return nil
+}
+
+// takeOver makes this host the session's owner, once. Its mu is held.
+func (l *live) takeOver(ctx context.Context) error {
+	if l.lease.Generation != 0 {
+		return nil
+	}
+	lease, s, err := l.host.Store.TakeOver(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	l.lease = lease
+	l.unfinished = s.State == session.StateRunning || s.Queued > 0
 	return nil
 }
 
