@@ -72,16 +72,15 @@ func (s *sse) until(wanted func(session.Event) bool) session.Event {
 	}
 }
 
-// untilText reads deltas until they end with text, and returns all of their text.
-func (s *sse) untilText(text string) string {
+// text reads deltas until they come to n bytes; other events are passed over.
+func (s *sse) text(n int) string {
 	s.t.Helper()
 	var all strings.Builder
-	s.until(func(ev session.Event) bool {
-		if ev.Delta != nil {
+	for all.Len() < n {
+		if ev := s.next(); ev.Delta != nil {
 			all.WriteString(ev.Delta.Text)
 		}
-		return strings.HasSuffix(all.String(), text)
-	})
+	}
 	return all.String()
 }
 
