@@ -17,9 +17,15 @@ func AppendCallID(b []byte, n int64) []byte {
 
 // ResultText is a tool's result as a model is sent it: the summary, a blank line
 // and the content; the summary alone when the content is absent or blank.
-func ResultText(r session.ToolResult) string {
+func ResultText(r session.ToolResult) string { return strings.Join(ResultTexts(r), ParagraphBreak) }
+
+// ResultTexts is what ResultText joins.
+func ResultTexts(r session.ToolResult) []string {
 	if r.Content == nil || strings.TrimSpace(*r.Content) == "" {
-		return r.Summary
+		return []string{r.Summary}
 	}
-	return r.Summary + "\n\n" + *r.Content
+	return []string{r.Summary, *r.Content}
 }
+
+// ParagraphBreak stands between texts that one message holds.
+const ParagraphBreak = "\n\n"

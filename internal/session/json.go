@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -18,9 +19,14 @@ func EncodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// AppendJSONString appends s as a JSON string. Plain text, nearly all there is, is
-// copied as it is. Bytes that are no UTF-8 become U+FFFD.
+// AppendJSONString appends s as a JSON string. Bytes that are no UTF-8 become U+FFFD.
 func AppendJSONString(b []byte, s string) []byte {
+	return append(AppendJSONText(append(b, '"'), s), '"')
+}
+
+// AppendJSONText appends s as it stands inside a JSON string, without quotes. Plain
+// text, nearly all there is, is copied as it is.
+func AppendJSONText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
 			return appendEscaped(b, s)
@@ -29,12 +35,33 @@ func AppendJSONString(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		return appendEscaped(b, s)
 	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
+	return append(b, s...)
 }
 
+// appendEscaped copies the runs between the bytes that must be escaped.
 func appendEscaped(b []byte, s string) []byte {
-	quoted, _ := EncodeJSON(s) // a string always encodes
-	return append(b, quoted...)
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\ufffd")
+	}
+	start := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			const digits = "0123456789abcdef"
+			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+		}
+		start = i + 1
+	}
+	return append(b, s[start:]...)
 }

@@ -122,7 +122,7 @@ func (s *stream) delta(delta gjson.Result) {
 		case "refusal":
 			s.refused = s.refused || value.Str != ""
 			s.text(session.KindAssistantMessage, value.Str)
-		case "reasoning_content":
+		case fieldReasoningContent:
 			reasoningContent = value.Str
 		case "reasoning":
 			reasoning = value.Str
