@@ -11,10 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"loadline/internal/llm/llmtest"
 	"loadline/internal/session"
 )
+
+// patience bounds each wait of a test for something that will happen.
+const patience = 30 * time.Second
 
 // client talks to a server, and knows the model behind it.
 type client struct {
@@ -22,12 +26,14 @@ type client struct {
 	url   string
 	http  *http.Client
 	model *llmtest.Server
+
+	patience time.Duration
 }
 
 // newClient starts the model. The url comes with the server.
 func newClient(t *testing.T, script ...llmtest.Step) *client {
 	t.Helper()
-	c := &client{t: t, http: http.DefaultClient, model: llmtest.New(script...)}
+	c := &client{t: t, http: http.DefaultClient, model: llmtest.New(script...), patience: patience}
 	if err := c.model.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +77,7 @@ func (c *client) request(method, path string, body any, headers ...string) *http
 		}
 		reader = bytes.NewReader(encoded)
 	}
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), c.patience)
 	c.t.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, reader)
 	if err != nil {

@@ -197,7 +197,7 @@ func TestA12WhereAStreamBegins(t *testing.T) {
 		{"a word in the address", "", "abc", 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &client{t: t, url: w.url, http: w.http, model: w.model}
+			w := &client{t: t, url: w.url, http: w.http, model: w.model, patience: w.patience}
 			request := w.request("GET", "/v1/sessions/"+string(id)+"/events?after="+c.after, nil)
 			lastSeq := fmt.Sprint(w.session(id).LastSeq)
 			if c.header != "" {

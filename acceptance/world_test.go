@@ -6,6 +6,7 @@ package acceptance
 import (
 	"context"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,9 +31,6 @@ import (
 	"loadline/internal/worker"
 )
 
-// patience bounds each wait of a test for something that will happen.
-const patience = 30 * time.Second
-
 // world is a server with all that it needs, in the process of the test.
 type world struct {
 	*client
@@ -56,11 +54,15 @@ type setup struct {
 
 	provider llm.Provider // instead of the scripted model
 	listener net.Listener // instead of a loopback port; for one boot
+	http     *http.Client // that can dial it
 }
 
 func start(t *testing.T, s setup) *world {
 	t.Helper()
-	w := &world{client: newClient(t, s.script...), setup: s, log: zerolog.New(zerolog.SyncWriter(t.Output()))}
+	w := &world{client: &client{t: t, http: s.http, patience: time.Hour}, setup: s, log: zerolog.New(zerolog.SyncWriter(t.Output()))}
+	if s.provider == nil {
+		w.client = newClient(t, s.script...)
+	}
 	file := filepath.Join(t.TempDir(), "loadline.toml")
 	text := "[store]\ndir = \"data\"\n" + s.manifest
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -122,7 +124,7 @@ func (w *world) boot() {
 
 func (w *world) shutDown(server *api.Server, served <-chan error) {
 	w.host.Stop(0)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), w.patience)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		w.t.Errorf("shutdown: %v", err)
