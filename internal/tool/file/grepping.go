@@ -95,9 +95,6 @@ func (g *grepping) skip(block []byte) (rest []byte) {
 			from = bytes.LastIndexByte(block[:from-1], '\n') + 1
 		}
 	}
-	if from > 0 {
-		g.before = g.before[:0]
-	}
 	g.n += int64(bytes.Count(block[:from], []byte("\n")))
 	return block[from:]
 }

@@ -30,13 +30,13 @@ func special(t *testing.T) string {
 func TestSpecialFilesFailAtOnce(t *testing.T) {
 	w := workspace(t, special(t))
 	for path, text := range map[string]string{
-		"pipe": "named pipe", "topipe": "named pipe", "socket": "socket", "z": "outside", "b": "loop",
+		"pipe": "is a named pipe", "topipe": "is a named pipe", "socket": "is a socket", "z": "outside", "b": "loop",
 		"a": "Glob", "a/loop": "Glob", ".": "Glob", "none": "no such file", "a/none/x": "no such file", "a/x.txt/y": "no folder",
 	} {
 		wantFailed(t, run(t, w, "Read", arguments{"path": path}), text)
 		wantFailed(t, run(t, w, "Edit", arguments{"path": path, "old": "a", "new": "b"}), text)
 	}
-	for path, text := range map[string]string{"pipe": "named pipe", "socket": "socket", "z": "outside", "b": "loop", "a": "folder", ".": "folder", "a/x.txt/y": "no folder"} {
+	for path, text := range map[string]string{"pipe": "is a named pipe", "socket": "is a socket", "z": "outside", "b": "loop", "a": "folder", ".": "folder", "a/x.txt/y": "no folder"} {
 		wantFailed(t, run(t, w, "Write", arguments{"path": path, "content": "a"}), text)
 	}
 	if got, want := content(run(t, w, "Glob", arguments{"pattern": "**/*"})), "a/\na/x.txt\n"; got != want {
@@ -158,11 +158,12 @@ func TestOpenRefusesFoldersThatNothingMaySee(t *testing.T) {
 	}
 }
 
-// A folder is swapped for links to what must not be seen, as fast as can be, while
+// A folder and a file are swapped for links to what must not be seen, as fast as can be, while
 // tools use it.
 func TestNoRaceLeadsOut(t *testing.T) {
 	outside := folder(t, map[string]string{"x": "SECRET\n"})
-	root := folder(t, map[string]string{"data/x": "SECRET\n", "d/x": "fine\n"})
+	root := folder(t, map[string]string{"data/x": "SECRET\n", "d/x": "fine\n", "f": "fine\n"})
+	must(t, os.Symlink("data/x", filepath.Join(root, "toFile")))
 	must(t, os.Symlink(outside, filepath.Join(root, "toOutside")))
 	must(t, os.Symlink("data", filepath.Join(root, "toHidden")))
 	w := workspace(t, root, filepath.Join(root, "data"))
@@ -171,17 +172,19 @@ func TestNoRaceLeadsOut(t *testing.T) {
 	go func() {
 		n := 0
 		for links := []string{"toOutside", "toHidden"}; ctx.Err() == nil; n++ {
-			link := filepath.Join(root, links[n/2%2])
-			_ = unix.Renameat2(unix.AT_FDCWD, filepath.Join(root, "d"), unix.AT_FDCWD, link, unix.RENAME_EXCHANGE)
+			exchange(filepath.Join(root, "d"), filepath.Join(root, links[n/2%2]))
+			exchange(filepath.Join(root, "f"), filepath.Join(root, "toFile"))
 		}
 		swapped <- n
 	}()
-	good := 0
+	good := map[string]int{}
 	for range 400 {
-		if out := run(t, w, "Read", arguments{"path": "d/x"}); strings.Contains(content(out), "fine") {
-			good++
-		} else if strings.Contains(content(out), "SECRET") {
-			t.Error("Read was led out")
+		for _, path := range []string{"d/x", "f"} {
+			if out := run(t, w, "Read", arguments{"path": path}); strings.Contains(content(out), "fine") {
+				good[path]++
+			} else if strings.Contains(content(out), "SECRET") {
+				t.Errorf("Read of %s was led out", path)
+			}
 		}
 		if out := run(t, w, "Grep", arguments{"pattern": "SECRET"}); out.Content != nil {
 			t.Errorf("Grep was led out: %q", content(out))
@@ -189,14 +192,18 @@ func TestNoRaceLeadsOut(t *testing.T) {
 		run(t, w, "Write", arguments{"path": "d/y", "content": "mine"})
 	}
 	stop()
-	if n := <-swapped; n < 1000 || good == 0 {
-		t.Errorf("the race was no race: %d swaps, %d good reads", n, good)
+	if n := <-swapped; n < 1000 || len(good) < 2 {
+		t.Errorf("the race was no race: %d swaps, %v good reads", n, good)
 	}
 	for _, path := range []string{filepath.Join(outside, "y"), filepath.Join(root, "data/y")} {
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("Write was led to %s", path)
 		}
 	}
+}
+
+func exchange(a, b string) {
+	_ = unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
 func FuzzPaths(f *testing.F) {

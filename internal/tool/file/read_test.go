@@ -163,7 +163,7 @@ func TestReadFindsLinesAcrossBlocks(t *testing.T) {
 	for i := 1; file.Len() < 5*blockBytes; i++ {
 		fmt.Fprintf(&file, "line %d %s\n", i, strings.Repeat("x", i%2000))
 	}
-	long := strings.Repeat("é", blockBytes)
+	long := "x" + strings.Repeat("é", blockBytes)
 	file.WriteString(long + "\nend\n")
 	w := workspace(t, folder(t, map[string]string{"f": file.String()}))
 	total := strings.Count(file.String(), "\n")
@@ -175,6 +175,21 @@ func TestReadFindsLinesAcrossBlocks(t *testing.T) {
 	}
 	if got, want := content(run(t, w, "Read", arguments{"path": "f", "offset": total - 1})), fmt.Sprintf("%d\t%s\n%d\tend\n", total-1, long, total); got != want {
 		t.Errorf("the end has %d bytes, want %d", len(got), len(want))
+	}
+}
+
+func TestReadCountsLinesBeyondThoseItShows(t *testing.T) {
+	line := strings.Repeat("x", 999) + "\n"
+	for _, end := range []string{"", "no line break"} {
+		file := strings.Repeat(line, 3*blockBytes/1000) + end
+		total := strings.Count(file, "\n") + min(1, len(end))
+		w := workspace(t, folder(t, map[string]string{"f": file}))
+		want := fmt.Sprintf("Read f: lines 1–1 of %d, 1,002 bytes; go on with offset 2", total)
+		if out := run(t, w, "Read", arguments{"path": "f", "limit": 1}); out.Summary != want {
+			t.Errorf("summary %q, want %q", out.Summary, want)
+		}
+		want = fmt.Sprintf("it has %d lines; offset 5000 is beyond its end", total)
+		wantFailed(t, run(t, w, "Read", arguments{"path": "f", "offset": 5000}), want)
 	}
 }
 

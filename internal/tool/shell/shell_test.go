@@ -58,7 +58,7 @@ func TestCommands(t *testing.T) {
 		{"no input", "cat; read x || echo none", "none\n", "exit status 0", false},
 		{"no text", `printf 'a\000b\377'`, "a\ufffdb\ufffd", "exit status 0, 4 bytes", false},
 		{"syntax", "echo (", "", "exit status 2", true},
-		{"late output of the group", "(echo late) &", "late\n", "exit status 0, 5 bytes", false},
+		{"late output of the group", `(s=S; while [ $s != Z ]; do read -r _ _ s _ </proc/$$/stat; done; echo late) & echo early`, "early\nlate\n", "exit status 0, 11 bytes", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -83,11 +83,11 @@ func TestEveryCommandEnds(t *testing.T) {
 		hi            bool
 	}{
 		{"child in the background", "sleep 300 & echo hi", false, true},
-		{"child that leaves the group", "setsid sleep 3 & echo hi", false, true},
+		{"child that leaves the group", "setsid sleep 6 & echo hi", false, true},
 		{"endless output", "yes hi", true, true},
 		{"SIGTERM ignored", "trap '' TERM; echo hi; sleep 300", true, true},
 		{"child that prints for ever", "echo hi; yes hi &", false, true},
-		{"child that prints for ever and leaves the group", "echo hi; setsid timeout 3 yes hi &", false, true},
+		{"child that prints for ever and leaves the group", "echo hi; setsid timeout 6 yes hi &", false, true},
 		{"fork and wait", "for i in 1 2 3; do (trap '' TERM; sleep 300) & done; echo hi; wait", true, true},
 		{"stopped", "echo hi; kill -STOP $$", true, true},
 	}
