@@ -169,7 +169,9 @@ func (h *Host) Subscribe(ctx context.Context, id session.ID, c session.Cursor) (
 	return &subscription{Subscription: l.topic.Subscribe(c), release: sync.OnceFunc(func() { h.release(l) })}, nil
 }
 
-// SubmitAndFollow submits a turn like Submit and reads its events like SubscribeTurn.
+// SubmitAndFollow submits a turn like Submit and reads the events of
+// that turn alone, from its turn.queued on; the subscription is over after the
+// turn's terminal event.
 func (h *Host) SubmitAndFollow(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (t session.Turn, replayed bool, sub Subscription, err error) {
 	// Who is there before the turn is stored need not read it back from the log.
 	whole, err := h.Subscribe(ctx, id, session.Cursor{Offset: -1, Live: true})
@@ -182,14 +184,12 @@ func (h *Host) SubmitAndFollow(ctx context.Context, id session.ID, input string,
 	}
 	whole.Close()
 	if err == nil {
-		sub, err = h.SubscribeTurn(ctx, id, t.ID)
+		sub, err = h.subscribeTurn(ctx, id, t.ID)
 	}
 	return t, replayed, sub, err
 }
 
-// SubscribeTurn reads the events of one turn alone, from its turn.queued on. The
-// subscription is over after the turn's terminal event.
-func (h *Host) SubscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error) {
+func (h *Host) subscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error) {
 	queuedSeq, err := h.Store.QueuedSeq(ctx, id, turn)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,9 @@ type Turns interface {
 	// Submit returns when the turn is stored. With a key that the session has seen
 	// with the same body it returns that turn as it is now, and replayed.
 	Submit(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (turn session.Turn, replayed bool, err error)
+	// SubmitAndFollow also yields the events of the turn alone, from its turn.queued;
+	// io.EOF follows its terminal event.
+	SubmitAndFollow(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (turn session.Turn, replayed bool, events Subscription, err error)
 	// Cancel returns the turn after its terminal event is stored.
 	Cancel(ctx context.Context, id session.ID, turn session.TurnID) (session.Turn, error)
 }
@@ -59,9 +62,6 @@ type Subscription = interface {
 // Streams follows sessions.
 type Streams interface {
 	Subscribe(ctx context.Context, id session.ID, from session.Cursor) (Subscription, error)
-	// SubscribeTurn yields the events of one turn alone, from its turn.queued; io.EOF
-	// follows its terminal event.
-	SubscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error)
 }
 
 // Projects tells what a project is given. An empty name means the obvious one.

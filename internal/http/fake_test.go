@@ -88,6 +88,11 @@ func (f *fake) Submit(_ context.Context, id session.ID, input string, mode sessi
 	return session.Turn{ID: testTurn, SessionID: id, State: session.TurnQueued, Input: input, Mode: mode, CreatedAt: 1}, f.replayed, f.err
 }
 
+func (f *fake) SubmitAndFollow(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (session.Turn, bool, Subscription, error) {
+	turn, replayed, err := f.Submit(ctx, id, input, mode, key)
+	return turn, replayed, f.sub, err
+}
+
 func (f *fake) Cancel(_ context.Context, id session.ID, turn session.TurnID) (session.Turn, error) {
 	return session.Turn{ID: turn, SessionID: id, State: session.TurnCancelled, Mode: session.ModeEnqueue, CreatedAt: 1}, f.err
 }
@@ -119,10 +124,6 @@ func (f *fake) Subscribe(_ context.Context, _ session.ID, from session.Cursor) (
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.from = append(f.from, from)
-	return f.sub, f.err
-}
-
-func (f *fake) SubscribeTurn(context.Context, session.ID, session.TurnID) (Subscription, error) {
 	return f.sub, f.err
 }
 

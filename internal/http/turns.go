@@ -31,7 +31,15 @@ func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	turn, replayed, err := s.config.Turns.Submit(r.Context(), id, body.Input, body.Mode, key)
+	follow := prefers(r, eventStream, "application/json")
+	var turn session.Turn
+	var replayed bool
+	var events Subscription
+	if follow {
+		turn, replayed, events, err = s.config.Turns.SubmitAndFollow(r.Context(), id, body.Input, body.Mode, key)
+	} else {
+		turn, replayed, err = s.config.Turns.Submit(r.Context(), id, body.Input, body.Mode, key)
+	}
 	if err != nil {
 		return err
 	}
@@ -39,12 +47,8 @@ func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 	if replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
-	if !prefers(r, eventStream, "application/json") {
+	if !follow {
 		return writeJSON(w, http.StatusAccepted, turn)
-	}
-	events, err := s.config.Streams.SubscribeTurn(r.Context(), id, turn.ID)
-	if err != nil {
-		return err
 	}
 	s.stream.follow(w, r, events, appendEvent)
 	return nil
