@@ -53,7 +53,7 @@ type Server struct {
 	config  Config
 	handler http.Handler
 	server  http.Server
-	stream  streamer
+	stream  *streamer
 }
 
 // New makes a server. It fails when a key or an allowed origin is malformed.

@@ -32,11 +32,29 @@ type appender func(b []byte, ev *session.Event) ([]byte, error)
 type streamer struct {
 	stop    context.Context // ends when the server stops
 	log     zerolog.Logger
-	buffers *sync.Pool // of *[]byte: held only while a batch is written, so idle readers cost none
+	buffers sync.Pool // of *[]byte: held only while a batch is written, so idle readers cost none
+
+	mu     sync.Mutex      // guards the fields below
+	period context.Context // ends when the streams that have come to wait since began have to be pinged
+	began  time.Time
 }
 
-func newStreamer(stop context.Context, log zerolog.Logger) streamer {
-	return streamer{stop, log, &sync.Pool{New: func() any { return new([]byte) }}}
+func newStreamer(stop context.Context, log zerolog.Logger) *streamer {
+	return &streamer{stop: stop, log: log, buffers: sync.Pool{New: func() any { return new([]byte) }}}
+}
+
+// untilPing is how long a stream that begins to wait now may be silent. Streams of
+// the same second share it, so that a thousand need one timer.
+func (s *streamer) untilPing() context.Context {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.period == nil || now.Sub(s.began) >= time.Second {
+		period, release := context.WithTimeout(s.stop, pingEvery)
+		context.AfterFunc(period, release)
+		s.period, s.began = period, now
+	}
+	return s.period
 }
 
 // follow answers with the events of sub until it ends, the client goes, a write
@@ -44,18 +62,14 @@ func newStreamer(stop context.Context, log zerolog.Logger) streamer {
 // never lands inside an event. Whatever ends the stream, the client resumes by id.
 func (s *streamer) follow(w http.ResponseWriter, r *http.Request, sub Subscription, form appender) {
 	defer sub.Close()
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(s.stop, func() { cancel(errStopping) })()
-
-	f := feed{w: w, conn: http.NewResponseController(w), sub: sub, form: form, buffers: s.buffers}
+	f := feed{w: w, conn: http.NewResponseController(w), sub: sub, form: form, buffers: &s.buffers}
 	err := f.open()
 	for err == nil && r.Method != http.MethodHead {
-		if err = f.untilPing(ctx); err == nil {
+		if err = f.follow(r.Context(), s.untilPing()); err == nil {
 			err = f.write([]byte(": ping\n\n"))
 		}
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+	if err != nil && r.Context().Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, errStopping) {
 		s.log.Info().Err(err).Str("route", routeOf(r)).Msg("stream ended early")
 	}
 }
@@ -82,13 +96,14 @@ func (f *feed) open() error {
 	return f.write(nil)
 }
 
-// untilPing writes events until a ping is due, and returns nil then.
-func (f *feed) untilPing(ctx context.Context) error {
-	waiting, cancel := context.WithTimeout(ctx, pingEvery) // one for many calls of Next: they make no garbage
+// follow writes events until a ping is due, and returns nil then.
+func (f *feed) follow(client, untilPing context.Context) error {
+	ctx, cancel := context.WithCancel(untilPing) // one for many calls of Next: they make no garbage
 	defer cancel()
+	defer context.AfterFunc(client, cancel)()
 	for {
-		events, err := f.sub.Next(waiting)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		events, err := f.sub.Next(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
 			return nil
 		}
 		if err != nil {
