@@ -47,17 +47,19 @@ var errShape = errors.New("it does not carry what its type says")
 // keeps it byte for byte; whatever else it has is JSON in the form of its type, but
 // for the tool of a call, which is as it is.
 type entry struct {
-	code    code
-	seq     int64
-	turnRow int64 // 0 when it belongs to no turn
-	turnID  session.TurnID
-	at      session.Time
-	n       any // int64, or nil when it is no item
-	text    any // string or nil
-	data    any // string or nil
+	code   code
+	turnID session.TurnID // empty when it belongs to no turn
+	at     session.Time
+	n      any // int64, or nil when it is no item
+	text   any // string or nil
+	data   any // string or nil
+
+	turnName any   // string or nil: turnID as it was read
+	seq      int64 // of an event that was read
+	turnRow  any   // int64 or nil: of an event that was read
 }
 
-// encode fills in all but the rows and the seq. A user message that is the input of
+// encode fills in what is stored of ev. A user message that is the input of
 // its turn, as it usually is, gets no text: the turn has it.
 func (e *entry) encode(ev *session.Event, input string) (err error) {
 	e.turnID, e.at = ev.TurnID, ev.At
@@ -195,7 +197,7 @@ func (e *entry) item(id session.ID) (it session.Item, err error) {
 		err = e.rest(it.Summary)
 		it.Summary.Text = text
 	default:
-		err = fmt.Errorf("entry %d has the unknown code %d", e.seq, e.code)
+		err = fmt.Errorf("item %d has the unknown code %d", n, e.code)
 	}
 	return it, err
 }
@@ -207,7 +209,7 @@ func (e *entry) rest(v any) error {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(data), v); err != nil {
-		return fmt.Errorf("entry %d: %w", e.seq, err)
+		return fmt.Errorf("decode an entry of code %d: %w", e.code, err)
 	}
 	return nil
 }

@@ -107,9 +107,8 @@ SELECT l.seq FROM log l WHERE l.session = (SELECT row FROM sessions WHERE id = $
     AND l.turn = (SELECT t.row FROM turns t WHERE t.session = l.session AND t.id = $2)
 ORDER BY l.seq DESC LIMIT 1
 
--- name: entry
-SELECT l.seq, l.code, l.turn, t.id, l.at, l.n,
-    CASE WHEN l.code < 7 OR l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data
+-- name: item_entry
+SELECT t.id, l.at, l.code, l.n, CASE WHEN l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data
 FROM log l LEFT JOIN turns t ON t.row = l.turn
 
 -- name: item
@@ -119,7 +118,14 @@ WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n = $2
 WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n > $2 ORDER BY l.n LIMIT $3
 
 -- name: history
-WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n IS NOT NULL ORDER BY l.n
+WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n > $2 AND l.n <= $3 ORDER BY l.n
+
+-- name: last_item
+SELECT coalesce(max(n), 0) FROM log WHERE session = (SELECT row FROM sessions WHERE id = $1) AND n IS NOT NULL
+
+-- name: event_entry
+SELECT t.id, l.at, l.code, l.n, CASE WHEN l.code < 7 OR l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data, l.seq, l.turn
+FROM log l LEFT JOIN turns t ON t.row = l.turn
 
 -- name: events
 WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.seq > $2 AND l.seq <= $3 ORDER BY l.seq LIMIT $4

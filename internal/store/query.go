@@ -15,24 +15,20 @@ var memoryQueries string
 var queryText = logQueries + "\n" + memoryQueries
 
 // parseQueries splits a file of queries, each below a line "-- name: x", into the
-// text of each by its name.
+// text of each by its name. Those that begin with WHERE go on from the last one that
+// does not.
 func parseQueries(text string) map[string]string {
 	queries := make(map[string]string)
+	head := ""
 	for _, section := range strings.Split(text, "-- name: ")[1:] {
 		name, query, _ := strings.Cut(section, "\n")
-		queries[name] = strings.TrimSpace(query)
-	}
-	for _, name := range []string{"turn_by_id", "turn_by_row", "turns", "open_turns"} {
-		queries[name] = queries["turn"] + "\n" + queries[name]
-	}
-	for _, name := range []string{"dead_letter_by_id", "dead_letters"} {
-		queries[name] = queries["dead_letter"] + "\n" + queries[name]
-	}
-	for _, name := range []string{"records"} {
-		queries[name] = queries["record"] + "\n" + queries[name]
-	}
-	for _, name := range []string{"item", "items", "history", "events"} {
-		queries[name] = queries["entry"] + "\n" + queries[name]
+		query = strings.TrimSpace(query)
+		if strings.HasPrefix(query, "WHERE") {
+			query = head + "\n" + query
+		} else {
+			head = query
+		}
+		queries[name] = query
 	}
 	return queries
 }

@@ -5,9 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"sync"
 
 	"loadline/internal/session"
 )
+
+// longHistory is how many items are read in two halves at the same time.
+const longHistory = 1000
 
 // Items returns up to limit items with numbers after the given one, in order. The
 // page ends before the first number that is not taken yet, and when it has 4 MiB of
@@ -43,8 +47,27 @@ func (s *Store) Item(ctx context.Context, id session.ID, n int64) (found session
 // size: it is what a worker continues from. Numbers that are not taken yet are
 // left out.
 func (s *Store) History(ctx context.Context, id session.ID) ([]session.Item, error) {
+	var last int64
+	err := s.reader.one(ctx, "last_item", []any{string(id)}, func(rows *sql.Rows) error { return rows.Scan(&last) })
+	if err != nil {
+		return nil, s.readError(id, err)
+	}
+	if last < longHistory {
+		return s.itemRange(ctx, id, 0, math.MaxInt64)
+	}
+	var older, newer []session.Item
+	var olderErr, newerErr error
+	var half sync.WaitGroup
+	half.Go(func() { older, olderErr = s.itemRange(ctx, id, 0, last/2) })
+	newer, newerErr = s.itemRange(ctx, id, last/2, math.MaxInt64)
+	half.Wait()
+	return append(older, newer...), errors.Join(olderErr, newerErr)
+}
+
+// itemRange returns the items with after < n <= upTo.
+func (s *Store) itemRange(ctx context.Context, id session.ID, after, upTo int64) ([]session.Item, error) {
 	var items []session.Item
-	err := s.entries(ctx, id, "history", []any{string(id)}, math.MaxInt, func(e *entry) (bool, error) {
+	err := s.entries(ctx, id, "history", []any{string(id), after, upTo}, math.MaxInt, func(e *entry) (bool, error) {
 		it, err := e.item(id)
 		items = append(items, it)
 		return true, err
@@ -63,7 +86,7 @@ func (s *Store) Events(ctx context.Context, id session.ID, after, upTo int64, li
 	turnRows := make(map[int]int64) // of the events that carry their turn
 	err := s.entries(ctx, id, "events", []any{string(id), after, upTo, bounded(limit)}, maxPageBytes, func(e *entry) (bool, error) {
 		if e.code <= codeTurnInterrupted {
-			turnRows[len(events)] = e.turnRow
+			turnRows[len(events)], _ = e.turnRow.(int64)
 		}
 		ev, err := e.event(id)
 		events = append(events, ev)
@@ -104,12 +127,13 @@ func (s *Store) joinTurns(ctx context.Context, id session.ID, events []session.E
 // that the session exists.
 func (s *Store) entries(ctx context.Context, id session.ID, query string, args []any, maxBytes int, use func(*entry) (bool, error)) error {
 	var e entry
+	into := e.columns(query == "events")
 	seen, bytes := 0, 0
 	err := s.reader.each(ctx, query, args, func(rows *sql.Rows) (bool, error) {
-		size, err := e.scan(rows)
-		if err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return false, err
 		}
+		size := e.settle()
 		if bytes += size; seen > 0 && bytes > maxBytes {
 			return false, nil
 		}
@@ -123,20 +147,24 @@ func (s *Store) entries(ctx context.Context, id session.ID, query string, args [
 	return s.readError(id, err)
 }
 
-// scan reads one row and returns the bytes of its texts. The id of the turn is
-// shared with the row before when it is the same.
-func (e *entry) scan(rows *sql.Rows) (size int, err error) {
-	var turn, turnID any
-	if err := rows.Scan(&e.seq, (*int64)(&e.code), &turn, &turnID, (*int64)(&e.at), &e.n, &e.text, &e.data); err != nil {
-		return 0, err
+// columns are where the columns of a row go; an item needs fewer.
+func (e *entry) columns(ofEvent bool) []any {
+	into := []any{&e.turnName, (*int64)(&e.at), (*int64)(&e.code), &e.n, &e.text, &e.data}
+	if ofEvent {
+		into = append(into, &e.seq, &e.turnRow)
 	}
-	e.turnRow, _ = turn.(int64)
-	if id, _ := turnID.(string); id != string(e.turnID) {
+	return into
+}
+
+// settle completes what was just read and returns the bytes of its texts. The id of
+// the turn is shared with the entry before when it is the same.
+func (e *entry) settle() (size int) {
+	if id, _ := e.turnName.(string); id != string(e.turnID) {
 		e.turnID = session.TurnID(id)
 	}
 	text, _ := e.text.(string)
 	data, _ := e.data.(string)
-	return len(text) + len(data), nil
+	return len(text) + len(data)
 }
 
 // SubmitKey finds what a key of the last 24 hours was used for.

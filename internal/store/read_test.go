@@ -248,3 +248,17 @@ func TestSweepGoesOnAfterStart(t *testing.T) {
 		t.Errorf("%d rows are left", n)
 	}
 }
+
+func TestLongHistoryIsWhole(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	c := longChat(t, s, longHistory+1)
+	items, err := s.History(t.Context(), c.lease.SessionID)
+	if err != nil || int64(len(items)) != c.n {
+		t.Fatalf("%d items of %d, %v", len(items), c.n, err)
+	}
+	for i, it := range items {
+		if it.N != int64(i)+1 {
+			t.Fatalf("item %d has number %d", i, it.N)
+		}
+	}
+}
