@@ -39,10 +39,10 @@ func ParseCursor(s string) (Cursor, error) {
 	return Cursor{Seq: seq, Offset: offset}, nil
 }
 
-// parseDecimal takes digits only: no sign, no space.
+// parseDecimal takes a number as we write it: digits only, none in vain.
 func parseDecimal(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || s[0] == '+' || s[0] == '-' {
+	if err != nil || n < 0 || strconv.FormatInt(n, 10) != s {
 		return 0, ErrCursor
 	}
 	return n, nil
