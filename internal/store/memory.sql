@@ -84,3 +84,14 @@ SELECT id, project, session_id, kind, claim, why, evidence, stale_after, state, 
 WHERE project = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR kind = $3)
     AND row > coalesce((SELECT row FROM records WHERE id = $4), 0)
 ORDER BY row LIMIT $5
+
+-- name: open_records
+WHERE project = $1 AND state = 'open' AND row > coalesce((SELECT row FROM records WHERE id = $2), 0)
+ORDER BY row LIMIT $3
+
+-- name: record_hit
+WHERE row = $1
+
+-- name: records_with
+WHERE project = $1 AND (state = 'open' OR reason = 'applied') AND (claim LIKE $2 ESCAPE '\' OR why LIKE $2 ESCAPE '\')
+ORDER BY row DESC LIMIT $3

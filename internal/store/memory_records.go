@@ -14,9 +14,19 @@ func insertRecord(c *connection, r *session.Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.exec("insert_record", string(r.ID), r.Project, string(r.SessionID), string(r.Kind), r.Claim, r.Why,
+	inserted, err := c.exec("insert_record", string(r.ID), r.Project, string(r.SessionID), string(r.Kind), r.Claim, r.Why,
 		string(evidence), nullTime(r.StaleAfter), int64(r.CreatedAt))
-	return err
+	if err != nil {
+		return err
+	}
+	if n, err := inserted.RowsAffected(); n == 0 || err != nil {
+		return err // it was there
+	}
+	row, err := inserted.LastInsertId()
+	if err != nil {
+		return err
+	}
+	return indexMemory(c, recordPlace(row), r.Project, r.Claim+"\n"+r.Why)
 }
 
 // Records returns up to limit records of a project after the given one, the oldest

@@ -1,6 +1,6 @@
 -- name: create_session
-INSERT INTO sessions (id, project, title, metadata, generation, queued, running, last_seq, created_at, updated_at)
-VALUES ($1, $2, $3, $4, 1, 0, 0, 0, $5, $6)
+INSERT INTO sessions (id, project, title, metadata, generation, queued, running, last_seq, created_at, updated_at, recall)
+VALUES ($1, $2, $3, $4, 1, 0, 0, 0, $5, $6, (SELECT coalesce(max(row), 0) FROM document_versions))
 
 -- name: session
 SELECT id, project, title, metadata, queued, running, last_seq, created_at, updated_at FROM sessions WHERE id = $1

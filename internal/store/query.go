@@ -11,8 +11,11 @@ var logQueries string
 //go:embed memory.sql
 var memoryQueries string
 
+//go:embed documents.sql
+var documentQueries string
+
 // queryText is all queries.
-var queryText = logQueries + "\n" + memoryQueries
+var queryText = logQueries + "\n" + memoryQueries + "\n" + documentQueries
 
 // parseQueries splits a file of queries, each below a line "-- name: x", into the
 // text of each by its name. Those that begin with WHERE go on from the last one that
