@@ -176,7 +176,7 @@ type Extracted struct {
 	From, To       int64
 	Bytes          int64 // of the notes from From to To
 	Records        []Record
-	Retry          Retrying
+	Retry          *Retrying    // instead of what it was; nil leaves it
 	MadeLetter     *DeadLetter  // for the range that is consumed
 	RedrivenLetter DeadLetterID // that this pass has read again
 	RedrivenTo     int64        // up to this item; the letter is gone with its last

@@ -39,7 +39,8 @@ SELECT s.project, s.extracted_n, s.backlog_items, s.backlog_bytes,
 FROM sessions s LEFT JOIN extract_retries r ON r.session = s.row WHERE s.id = $1
 
 -- name: backlogs
-SELECT row, id FROM sessions INDEXED BY backlogs WHERE project = $1 AND backlog_bytes > 0 AND backlog_bytes >= $2
+SELECT id FROM sessions INDEXED BY backlogs WHERE project = $1 AND backlog_bytes > 0 AND backlog_bytes >= $2
+UNION SELECT s.id FROM extract_retries r JOIN sessions s ON s.row = r.session WHERE s.project = $1
 
 -- name: backlog_total
 SELECT coalesce(sum(backlog_items), 0), coalesce(sum(backlog_bytes), 0)

@@ -34,7 +34,10 @@ func (p *plan) applyExtracted(c *connection, row int64) error {
 	if err := p.applyLetters(c, row, x); err != nil {
 		return err
 	}
-	return setRetry(c, row, x.Retry)
+	if x.Retry == nil {
+		return nil
+	}
+	return setRetry(c, row, *x.Retry)
 }
 
 func movePointer(c *connection, row int64, x *session.Extracted) error {
@@ -95,13 +98,12 @@ func (s *Store) Backlog(ctx context.Context, id session.ID) (b session.Backlog, 
 }
 
 // Backlogs returns the sessions of a project whose items after the pointer have
-// notes of at least minBytes, in no order.
+// notes of at least minBytes, and those whose next pass is narrowed, in no order.
 func (s *Store) Backlogs(ctx context.Context, project string, minBytes int64) ([]session.ID, error) {
 	var ids []session.ID
 	err := s.reader.each(ctx, "backlogs", []any{project, minBytes}, func(rows *sql.Rows) (bool, error) {
-		var row int64
 		var id session.ID
-		err := rows.Scan(&row, &id)
+		err := rows.Scan(&id)
 		ids = append(ids, id)
 		return true, err
 	})
