@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,7 +21,9 @@ func TestCommandLine(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Values[processKey{}] = new(*process)
-			return nil
+			bin, err := filepath.Abs("../../bin") // where make puts promtool
+			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+bin)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"fails":  fails,

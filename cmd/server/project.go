@@ -17,6 +17,7 @@ import (
 	"loadline/internal/llm/demo"
 	"loadline/internal/llm/openai"
 	"loadline/internal/manifest"
+	"loadline/internal/memory"
 	"loadline/internal/session"
 	"loadline/internal/tool"
 	"loadline/internal/tool/file"
@@ -25,7 +26,9 @@ import (
 )
 
 // toolNames are the tools that this server can have, enabled or not.
-func toolNames() []string { return []string{"Bash", "Edit", "Glob", "Grep", "Read", "Write"} }
+func toolNames() []string {
+	return []string{"Bash", "Edit", "Glob", "Grep", "Read", memory.SubmitTool, "Write"}
+}
 
 // providerNames are the providers that a manifest can name.
 func providerNames() []string { return []string{"anthropic", "demo", "openai"} }
@@ -36,6 +39,7 @@ type projects struct {
 	tools      map[string]*tool.Set
 	workspaces []*file.Workspace
 	providers  map[manifest.Model]llm.Provider // one for each model, whoever uses it
+	secrets    []string                        // the keys of all models
 }
 
 // openProjects opens the folders of all projects and makes their tools and models.
@@ -51,12 +55,14 @@ func openProjects(m *manifest.Manifest) (*projects, error) {
 }
 
 func (p *projects) add(name string, project manifest.Project, hidden []string) error {
-	if p.providers[project.Model] == nil {
-		provider, err := newProvider(project.Model)
-		if err != nil {
+	models := []manifest.Model{project.Model}
+	if project.Memory.Enabled {
+		models = append(models, project.Memory.ExtractModel, project.Memory.ConsolidationModel)
+	}
+	for _, model := range models {
+		if err := p.addModel(model); err != nil {
 			return err
 		}
-		p.providers[project.Model] = provider
 	}
 	captureMaxBytes := project.Worker.ToolOutput.CaptureMaxBytes
 	workspace, err := file.Open(project.Root, hidden, captureMaxBytes)
@@ -71,6 +77,22 @@ func (p *projects) add(name string, project manifest.Project, hidden []string) e
 	all = append(all, shell.New(shell.Config{Dir: project.Root, CaptureMaxBytes: captureMaxBytes, MaxTimeout: time.Duration(project.Worker.ToolTimeout)}))
 	all = slices.DeleteFunc(all, func(t tool.Tool) bool { return !project.ToolEnabled(t.Spec().Name) })
 	p.tools[name] = tool.NewSet(all...)
+	return nil
+}
+
+// addModel makes the provider of a model, once.
+func (p *projects) addModel(m manifest.Model) error {
+	if p.providers[m] != nil {
+		return nil
+	}
+	key, err := m.APIKey()
+	if err != nil {
+		return err
+	}
+	if key != "" {
+		p.secrets = append(p.secrets, key)
+	}
+	p.providers[m] = newProvider(m, key)
 	return nil
 }
 
@@ -111,18 +133,14 @@ func newHostProject(s manifest.Settings, provider llm.Provider, tools *tool.Set,
 	return host.Project{Engine: engine, StallAfter: time.Duration(s.Worker.StallAfter), InterruptOnRestart: s.Worker.OnRestart == "interrupt"}, err
 }
 
-func newProvider(m manifest.Model) (llm.Provider, error) {
-	key, err := m.APIKey()
-	if err != nil {
-		return nil, err
-	}
+func newProvider(m manifest.Model, key string) llm.Provider {
 	switch m.Provider {
 	case "openai":
-		return openai.New(openai.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, IdleTimeout: time.Duration(m.IdleTimeout)}), nil
+		return openai.New(openai.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, IdleTimeout: time.Duration(m.IdleTimeout)})
 	case "anthropic":
-		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, APIVersion: m.APIVersion, Auth: anthropic.Auth(m.Auth), IdleTimeout: time.Duration(m.IdleTimeout)}), nil
+		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, APIVersion: m.APIVersion, Auth: anthropic.Auth(m.Auth), IdleTimeout: time.Duration(m.IdleTimeout)})
 	}
-	return demo.New(demo.Config{}), nil
+	return demo.New(demo.Config{})
 }
 
 // orphan is the provider of sessions whose project has left the manifest: their

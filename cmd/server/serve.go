@@ -80,10 +80,9 @@ func run(m *manifest.Manifest, stdout io.Writer, log zerolog.Logger) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(listener) }()
-	if err := s.host.Recover(context.Background()); err != nil {
+	if err := s.restore(context.Background()); err != nil {
 		log.Error().Err(err).Msg("not every session could be recovered")
 	}
-	s.ready.Store(true)
 	greet(stdout, m, listener.Addr())
 	log.Info().Str("address", "http://"+listener.Addr().String()).Str("data", m.Store.Dir).Msg("ready")
 

@@ -15,6 +15,7 @@ import (
 	"loadline/internal/host"
 	"loadline/internal/http"
 	"loadline/internal/manifest"
+	"loadline/internal/memory"
 	"loadline/internal/session"
 	"loadline/internal/store"
 	"loadline/internal/stream"
@@ -29,7 +30,9 @@ const shutdownTimeout = time.Second
 type server struct {
 	projects *projects
 	store    *store.Store
+	metrics  *worker.Metrics // of all engines
 	host     *host.Host
+	memory   *memory.Extractor
 	http     *http.Server
 	ready    atomic.Bool
 }
@@ -51,7 +54,11 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.metrics = worker.NewMetrics(registry, toolNames(), providerNames())
 	if s.host, err = s.newHost(m, registry, log); err != nil {
+		return nil, err
+	}
+	if s.memory, err = s.newExtractor(m, registry, log); err != nil {
 		return nil, err
 	}
 	s.http, err = http.New(http.Config{
@@ -71,12 +78,11 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 }
 
 func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) (*host.Host, error) {
-	metrics := worker.NewMetrics(registry, toolNames(), providerNames())
-	all, err := s.projects.hosts(metrics, log)
+	all, err := s.projects.hosts(s.metrics, log)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := newHostProject(m.Settings, orphan{}, tool.NewSet(), metrics, log)
+	lost, err := newHostProject(m.Settings, orphan{}, tool.NewSet(), s.metrics, log)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +95,18 @@ func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, lo
 		Projects:       all,
 		DefaultProject: m.DefaultProject(),
 		Orphan:         lost,
+		TurnEnded:      s.turnEnded,
 		Registry:       registry,
 		Log:            log,
 	}), nil
+}
+
+// turnEnded has memory look at a session. While the server starts or stops it does
+// not: what that leaves is found at the next start.
+func (s *server) turnEnded(id session.ID) {
+	if s.ready.Load() {
+		s.memory.TurnEnded(id)
+	}
 }
 
 func (s *server) readiness() error {
@@ -101,7 +116,14 @@ func (s *server) readiness() error {
 	return nil
 }
 
-// stop ends turns and streams, then requests, then the store.
+// restore goes on with what an earlier process has left, and is ready then.
+func (s *server) restore(ctx context.Context) error {
+	err := s.host.Recover(ctx)
+	s.ready.Store(true)
+	return errors.Join(err, s.memory.Recover(ctx))
+}
+
+// stop ends turns and streams, then requests, then memory, then the store.
 func (s *server) stop(drain time.Duration) error {
 	s.ready.Store(false)
 	s.host.Stop(drain)
@@ -111,6 +133,7 @@ func (s *server) stop(drain time.Duration) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // what was still in flight has been dropped
 	}
+	s.memory.Stop()
 	return errors.Join(err, s.close())
 }
 

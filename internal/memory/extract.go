@@ -16,7 +16,7 @@ const (
 	// maxRecovered is how many sessions the start takes up at once; the others follow.
 	maxRecovered = 256
 	// stopTimeout bounds how long Stop waits for passes to end.
-	stopTimeout = 4 * time.Second
+	stopTimeout = time.Second
 )
 
 // Config is what an extractor is made of.
@@ -154,7 +154,7 @@ func (x *Extractor) takeUp(ids []session.ID) {
 // time ago and nothing has succeeded since.
 func (x *Extractor) Held() int { return x.gate.holds() }
 
-// Stop ends all passes, whose pointers hold, and waits until they have, a few seconds
+// Stop ends all passes, whose pointers hold, and waits until they have, one second
 // at most.
 func (x *Extractor) Stop() {
 	x.mu.Lock()
