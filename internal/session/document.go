@@ -42,17 +42,24 @@ const (
 )
 
 // Document is one version of a memory document: Markdown that cites the records it
-// rests on. A "[3]" in the text is the third of Records.
+// rests on, as "[^12]" does the one with number 12. What is struck, "~~so~~", has been
+// superseded.
 type Document struct {
 	Project      string        `json:"project"`
 	Name         DocumentName  `json:"name"`
 	Version      int64         `json:"version"`        // 1, 2, 3 … in its document
 	Text         string        `json:"text,omitempty"` // never blank; left out of lists
 	TextBytes    int           `json:"text_bytes"`
-	Records      []RecordID    `json:"records"` // in the order of their numbers in the text
+	Records      []RecordRef   `json:"records"` // those that the text cites, ascending; never nil
 	Reason       VersionReason `json:"reason"`
 	RestoredFrom int64         `json:"restored_from,omitempty"` // the older version
 	CreatedAt    Time          `json:"created_at"`
+}
+
+// RecordRef names a record that a document cites.
+type RecordRef struct {
+	N  int64    `json:"n"`
+	ID RecordID `json:"id"`
 }
 
 // Consolidation is what a pass of consolidation comes to: all of it is stored, or

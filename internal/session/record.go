@@ -78,6 +78,7 @@ func CloseReasons() []CloseReason {
 // belongs to the project, and stays when its session is deleted.
 type Record struct {
 	ID         RecordID    `json:"id"`
+	N          int64       `json:"n"` // by which documents cite it; given when it is stored
 	Project    string      `json:"project"`
 	SessionID  ID          `json:"session_id"`
 	Kind       RecordKind  `json:"kind"`

@@ -79,7 +79,7 @@ SELECT coalesce(max(created_at), 0) FROM dead_letters
 SELECT coalesce(max(ended_at), 0) FROM passes INDEXED BY passes_succeeded WHERE outcome IN ('staged', 'empty')
 
 -- name: record
-SELECT id, project, session_id, kind, claim, why, evidence, stale_after, state, reason, created_at, closed_at FROM records
+SELECT row, id, project, session_id, kind, claim, why, evidence, stale_after, state, reason, created_at, closed_at FROM records
 
 -- name: records
 WHERE project = $1 AND ($2 = '' OR state = $2) AND ($3 = '' OR kind = $3)

@@ -192,7 +192,7 @@ func insertVersion(c *connection, d *session.Document) (err error) {
 	if err != nil {
 		return err
 	}
-	records, err := session.EncodeJSON(d.Records)
+	records, err := session.EncodeJSON(append([]session.RecordRef{}, d.Records...)) // a list also when empty
 	if err != nil {
 		return err
 	}

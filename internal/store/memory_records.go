@@ -58,7 +58,7 @@ func scanRecord(row scanner) (r session.Record, err error) {
 	var evidence string
 	var staleAfter, closedAt sql.NullInt64
 	var reason sql.NullString
-	err = row.Scan(&r.ID, &r.Project, &r.SessionID, &r.Kind, &r.Claim, &r.Why, &evidence, &staleAfter, &r.State, &reason, &r.CreatedAt, &closedAt)
+	err = row.Scan(&r.N, &r.ID, &r.Project, &r.SessionID, &r.Kind, &r.Claim, &r.Why, &evidence, &staleAfter, &r.State, &reason, &r.CreatedAt, &closedAt)
 	if err != nil {
 		return r, err
 	}

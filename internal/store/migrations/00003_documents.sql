@@ -17,7 +17,7 @@ CREATE TABLE document_versions (
     document      BIGINT NOT NULL,
     version       BIGINT NOT NULL,
     text          TEXT   NOT NULL,
-    records       TEXT   NOT NULL,                -- a JSON array of ids
+    records       TEXT   NOT NULL,                -- a JSON array of session.RecordRef
     reason        TEXT   NOT NULL,
     restored_from BIGINT NOT NULL,                -- 0: it was not
     created_at    BIGINT NOT NULL,
