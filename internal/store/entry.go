@@ -111,12 +111,7 @@ func (e *entry) encodeItem(ev *session.Event, input string) error {
 			e.code, e.text = codeToolCallRaw, call.Raw
 		}
 	case it.Kind == session.KindToolResult && it.ToolResult != nil:
-		rest := *it.ToolResult
-		e.code = codeToolResult
-		if rest.Content != nil {
-			e.text, rest.Content = *rest.Content, nil
-		}
-		return e.setData(rest)
+		return e.encodeResult(*it.ToolResult)
 	case it.Kind == session.KindSummary && it.Summary != nil:
 		rest := *it.Summary
 		e.code, e.text, rest.Text = codeSummary, rest.Text, ""
@@ -127,6 +122,14 @@ func (e *entry) encodeItem(ev *session.Event, input string) error {
 		return errShape
 	}
 	return nil
+}
+
+func (e *entry) encodeResult(rest session.ToolResult) error {
+	e.code = codeToolResult
+	if rest.Content != nil {
+		e.text, rest.Content = *rest.Content, nil
+	}
+	return e.setData(rest)
 }
 
 func (e *entry) setData(v any) error {

@@ -94,7 +94,7 @@ func (m *model) step(t *rapid.T) {
 	}
 	for _, i := range rapid.Permutation(indices(calls)).Draw(t, "order") {
 		m.apply(t, results[i])
-		m.check(t)
+		m.checkItems(t)
 	}
 }
 
