@@ -167,7 +167,7 @@ func TestCancelEndsEachTool(t *testing.T) {
 			"Read": {"path": "a.txt"}, "Glob": {"pattern": "*"}, "Grep": {"pattern": "b"},
 			"Write": {"path": "a.txt", "content": "new"}, "Edit": {"path": "a.txt", "old": "b", "new": "x"},
 		}[x.Spec().Name]
-		if out, err := x.Run(ctx, call(args, 16384)); err != gone { //nolint:errorlint // exactly the cause
+		if out, err := x.Run(ctx, call(args, 16384)); err != gone {
 			t.Errorf("%s = %q, %v; want the cause of the end", x.Spec().Name, out.Summary, err)
 		}
 	}

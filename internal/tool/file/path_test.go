@@ -102,7 +102,7 @@ func TestHiddenFilesAreInvisible(t *testing.T) {
 	symlink("data/log.db", "soft2")
 	symlink("loadline.toml", "soft3")
 	symlink("conf/real.toml", "named.toml")
-	w := workspace(t, root, filepath.Join(root, "data"), filepath.Join(root, "loadline.toml"), filepath.Join(root, "named.toml"), filepath.Join(root, "later"))
+	w := workspace(t, root, filepath.Join(root, "data"), filepath.Join(root, "loadline.toml"), filepath.Join(root, "named.toml"), filepath.Join(root, "later"), filepath.Join(root, "absent.toml"))
 	must(t, os.MkdirAll(filepath.Join(root, "later"), 0o777))
 	must(t, os.WriteFile(filepath.Join(root, "later/x"), []byte("SECRET\n"), 0o666))
 
@@ -122,11 +122,36 @@ func TestHiddenFilesAreInvisible(t *testing.T) {
 		wantFailed(t, run(t, w, "Edit", arguments{"path": path, "old": "SECRET", "new": "x"}), "no such file")
 		wantFailed(t, run(t, w, "Write", arguments{"path": path, "content": "x"}), "belongs to the server")
 	}
-	for _, path := range []string{"data/new", "soft1/new", "later/new/er", "data/new/er"} {
+	for _, path := range []string{"data/new", "soft1/new", "later/new/er", "data/new/er", "absent.toml", "absent.toml/x"} {
 		wantFailed(t, run(t, w, "Write", arguments{"path": path, "content": "x"}), "belongs to the server")
 	}
 	if after := contents(t, root); !maps.Equal(before, after) {
 		t.Errorf("something was changed: %v", after)
+	}
+}
+
+// What is moved or swapped while a call runs stays hidden, and nothing waits for it.
+func TestNothingIsSwappedBeneathACall(t *testing.T) {
+	root := folder(t, map[string]string{"data/log.db": "SECRET\n", "f": "fine\n"})
+	w := workspace(t, root, filepath.Join(root, "data"))
+	v := w.view()
+	must(t, os.Rename(filepath.Join(root, "data"), filepath.Join(root, "moved")))
+	if s, err := v.resolve("moved/log.db"); err != errAbsent {
+		t.Errorf("resolve of a moved folder = %v, %v", s, err)
+	}
+	if _, err := v.globTo(t.Context(), ".", globPattern{glob: "**"}, func(path string) {
+		if path != "f" {
+			t.Errorf("Glob lists %s", path)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+	info, err := w.root.Lstat("f")
+	must(t, err)
+	must(t, os.Remove(filepath.Join(root, "f")))
+	must(t, syscall.Mkfifo(filepath.Join(root, "f"), 0o666))
+	if _, _, err := v.openFile(w.root, "f", info); err == nil || !strings.Contains(err.Error(), "named pipe") {
+		t.Errorf("a file that became a pipe: %v", err)
 	}
 }
 
@@ -178,7 +203,7 @@ func TestNoRaceLeadsOut(t *testing.T) {
 		swapped <- n
 	}()
 	good := map[string]int{}
-	for range 400 {
+	for range 250 {
 		for _, path := range []string{"d/x", "f"} {
 			if out := run(t, w, "Read", arguments{"path": path}); strings.Contains(content(out), "fine") {
 				good[path]++

@@ -68,7 +68,7 @@ func TestWriteIsAllAtOnce(t *testing.T) {
 	done := make(chan struct{})
 	writer.Go(func() {
 		defer close(done)
-		for i := range 30 {
+		for i := range 15 {
 			run(t, w, "Write", arguments{"path": "f", "content": strings.Repeat(fmt.Sprint(i%10), 100_000)})
 		}
 	})
@@ -95,14 +95,14 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	must(t, err)
 	defer s.close()
 	must(t, os.WriteFile(filepath.Join(root, "f"), []byte("somebody else's"), 0o666))
-	if err := s.replace(t.Context(), []byte("mine")); err != errChanged { //nolint:errorlint // exactly this one
+	if err := s.replace(t.Context(), []byte("mine")); err != errChanged {
 		t.Errorf("a file that changed meanwhile: %v", err)
 	}
 	if got := readFile(t, filepath.Join(root, "f")); got != "somebody else's" {
 		t.Errorf("it holds %q", got)
 	}
 	s.info = nil
-	if err := s.replace(t.Context(), []byte("mine")); err != errChanged { //nolint:errorlint // exactly this one
+	if err := s.replace(t.Context(), []byte("mine")); err != errChanged {
 		t.Errorf("a file that appeared meanwhile: %v", err)
 	}
 	wantNoTemporary(t, root)
