@@ -237,7 +237,6 @@ func askUnchecked(h http.Handler, method, target, body string, headers ...string
 // patient is a recorder that, as real connections do, takes deadlines.
 type patient struct{ *httptest.ResponseRecorder }
 
-func (patient) SetReadDeadline(time.Time) error  { return nil }
 func (patient) SetWriteDeadline(time.Time) error { return nil }
 
 // wantProblem checks that w is a whole problem of this code, and returns it.

@@ -83,15 +83,11 @@ type feed struct {
 	buffers *sync.Pool
 }
 
-// open sends the headers at once. The read deadline has to go: when it passes,
-// net/http takes a waiting client for one that left.
+// open sends the headers at once.
 func (f *feed) open() error {
 	h := f.w.Header()
 	h.Set("Content-Type", eventStream)
 	h.Set("X-Accel-Buffering", "no")
-	if err := f.conn.SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
 	f.w.WriteHeader(http.StatusOK)
 	return f.write(nil)
 }
