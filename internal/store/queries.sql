@@ -13,7 +13,7 @@ WHERE id < $1 ORDER BY id DESC LIMIT $2
 SELECT 1 FROM sessions WHERE id = $1
 
 -- name: update_session
-UPDATE sessions SET title = coalesce($2, title), metadata = coalesce($3, metadata) WHERE id = $1
+UPDATE sessions SET title = coalesce($2, title), metadata = coalesce($3, metadata), updated_at = max($4, updated_at) WHERE id = $1
 RETURNING id, project, title, metadata, queued, running, last_seq, created_at, updated_at
 
 -- name: take_over

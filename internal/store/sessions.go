@@ -84,9 +84,10 @@ func (s *Store) Sessions(ctx context.Context, before session.ID, limit int) ([]s
 	return page, nil
 }
 
-// UpdateSession replaces the title and the metadata, each unless it is nil.
+// UpdateSession replaces the title and the metadata, each unless it is nil, and sets
+// UpdatedAt.
 func (s *Store) UpdateSession(ctx context.Context, id session.ID, title *string, metadata map[string]string) (updated session.Session, err error) {
-	args := []any{id, nil, nil}
+	args := []any{id, nil, nil, session.Now()}
 	if title != nil {
 		args[1] = *title
 	}
