@@ -148,8 +148,9 @@ func TestUpdateSession(t *testing.T) {
 	if _, err := c.store.UpdateSession(ctx, id, new("<title>"), map[string]string{"a": "<b>"}); err != nil {
 		t.Fatal(err)
 	}
+	before := session.Now()
 	got, err := c.store.UpdateSession(ctx, id, nil, nil)
-	if err != nil || got.Title != "<title>" || !cmp.Equal(got.Metadata, map[string]string{"a": "<b>"}) {
+	if err != nil || got.UpdatedAt < before || got.Title != "<title>" || !cmp.Equal(got.Metadata, map[string]string{"a": "<b>"}) {
 		t.Errorf("session: %+v, %v", got, err)
 	}
 	got, err = c.store.UpdateSession(ctx, id, new(""), map[string]string{})
