@@ -41,10 +41,10 @@ type Store interface {
 
 // Host owns the sessions.
 type Host interface {
-	// Commit stores and publishes a batch that concerns no turn. It fails with
-	// session.ErrNotFound when the session is gone, and with session.ErrStale when
-	// it belongs to somebody else now.
-	Commit(ctx context.Context, id session.ID, b *session.Batch) error
+	// Commit stores a batch that concerns no turn, calls stored, and publishes. It
+	// fails with session.ErrNotFound when the session is gone, and with
+	// session.ErrStale when it belongs to somebody else now.
+	Commit(ctx context.Context, id session.ID, b *session.Batch, stored func()) error
 }
 
 // Project is how memory works in a project that has it.
@@ -55,4 +55,6 @@ type Project struct {
 	// Engine is what an engine is made of that asks the project's model for
 	// extraction. Tools, instructions and bounds on steps and attempts are set here.
 	Engine worker.Config
+	// Consolidation is likewise for consolidation.
+	Consolidation worker.Config
 }
