@@ -18,7 +18,7 @@ var errEmpty = &llm.Error{Class: llm.ClassRetry, Err: errors.New("the model answ
 // ask asks the model for one answer, as often as its errors allow. The live answer
 // is then complete. A request that is doomed is never sent again unchanged.
 func (r *run) ask(ctx context.Context) (llm.Answer, error) {
-	request := r.engine.request(r.history.Items)
+	request := r.engine.request(r.history)
 	for r.attempt = 1; ; r.attempt++ {
 		whole, err := r.askOnce(ctx, request)
 		if err == nil {

@@ -28,13 +28,14 @@ type Log interface {
 }
 
 // Config is what an engine is made of. Its zero fields are mistakes, but for
-// Instructions and the interceptors.
+// Instructions, RecallMaxBytes and the interceptors.
 type Config struct {
-	Provider     llm.Provider
-	Tools        *tool.Set
-	Instructions string // the system text of each request
-	Before       []BeforeTool
-	After        []AfterTool
+	Provider       llm.Provider
+	Tools          *tool.Set
+	Instructions   string // the system text of each request
+	RecallMaxBytes int    // of History.Recall that a request tells; at least manifest.MinLimitBytes count
+	Before         []BeforeTool
+	After          []AfterTool
 
 	MaxSteps        int           // model requests in one turn
 	MaxCallsPerStep int           // calls of one answer that become items
@@ -69,6 +70,9 @@ func New(limits manifest.ToolOutput, c Config) (*Engine, error) {
 // it; a turn appends what it has committed.
 type History struct {
 	Items []session.Item
+	// Recall is what the session is told beside the instructions: it stays the same
+	// from turn to turn. Empty for nothing.
+	Recall string
 }
 
 // next is the number of the next item.
