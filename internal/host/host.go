@@ -74,6 +74,9 @@ type Project struct {
 	Engine             *worker.Engine
 	StallAfter         time.Duration // silence after which a running turn counts as wedged
 	InterruptOnRestart bool          // instead of resuming
+	// Recall tells what a session is told beside the instructions; it answers the same
+	// for as long as the session lives. Nil for nothing.
+	Recall func(ctx context.Context, id session.ID) (string, error)
 }
 
 // Config is what a host is made of.

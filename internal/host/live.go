@@ -85,7 +85,10 @@ func (l *live) fill(s session.Session) {
 
 // adopt makes a session live that was just created.
 func (h *Host) adopt(s session.Session, lease session.Lease) {
-	l := &live{host: h, id: s.ID, refs: 1, lease: lease, history: &worker.History{}}
+	l := &live{host: h, id: s.ID, refs: 1, lease: lease}
+	if h.project(s.Project).Recall == nil {
+		l.history = &worker.History{} // there is nothing to load
+	}
 	l.fill(s)
 	h.mu.Lock()
 	h.live[s.ID] = l
@@ -164,7 +167,11 @@ func (l *live) own(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.history = &worker.History{Items: items}
+		recall, err := l.recall(ctx)
+		if err != nil {
+			return err
+		}
+		l.history = &worker.History{Items: items, Recall: recall}
 	}
 	if !l.unfinished {
 		return nil
@@ -176,6 +183,14 @@ func (l *live) own(ctx context.Context) error {
 	l.unfinished = false
 	l.takeUp(open)
 	return nil
+}
+
+// recall is what the session is told of its project's memory.
+func (l *live) recall(ctx context.Context) (string, error) {
+	if recall := l.host.project(l.project).Recall; recall != nil {
+		return recall(ctx, l.id)
+	}
+	return "", nil
 }
 
 // takeOver makes this host the session's owner, once. Its mu is held.

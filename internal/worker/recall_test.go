@@ -13,7 +13,7 @@ func TestRecallGoesBehindTheInstructions(t *testing.T) {
 		{"blank", "Be brief.", " \n", "Be brief."},
 		{"both", "Be brief.", "> Ada likes tabs.", "Be brief.\n\n> Ada likes tabs."},
 		{"recall alone", "", "> Ada likes tabs.", "> Ada likes tabs."},
-		{"too long", "Be brief.", strings.Repeat("あ", 100), "Be brief.\n\n" + strings.Repeat("あ", 50) + "\n\n[truncated: 153 bytes dropped, refine your query]"},
+		{"too long", "Be brief.", strings.Repeat("あ", 100), "Be brief.\n\n" + strings.Repeat("あ", 49) + "\n\n[truncated: 153 bytes dropped, refine your query]"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
