@@ -30,15 +30,18 @@ type client struct {
 	patience time.Duration
 }
 
-// newClient starts the model. The url comes with the server.
-func newClient(t *testing.T, script ...llmtest.Step) *client {
-	t.Helper()
-	c := &client{t: t, http: http.DefaultClient, model: llmtest.New(script...), patience: patience}
+// newClient is one without a model and without a server yet.
+func newClient(t *testing.T) *client {
+	return &client{t: t, http: http.DefaultClient, patience: patience}
+}
+
+func (c *client) startModel(script []llmtest.Step) {
+	c.t.Helper()
+	c.model = llmtest.New(script...)
 	if err := c.model.Start(); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	t.Cleanup(c.model.Close)
-	return c
+	c.t.Cleanup(c.model.Close)
 }
 
 // do sends a request with a JSON body, when there is one, and decodes the answer.

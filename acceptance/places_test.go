@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"loadline/internal/llm"
 	"loadline/internal/llm/llmtest"
 	"loadline/internal/session"
 	"loadline/internal/tool"
@@ -37,52 +38,59 @@ func files(t *testing.T, dir string) []tool.Tool {
 	return append(workspace.ReadTools(), workspace.WriteTools()...)
 }
 
+func deniesDenied(text string) worker.BeforeTool {
+	return func(_ context.Context, call worker.Call) (v worker.Verdict) {
+		if call.Tool == "Denied" {
+			v.Answer = &session.Output{Summary: "denied", Content: &text, Failed: true}
+		}
+		return v
+	}
+}
+
+func growsGrown(text string) worker.AfterTool {
+	return func(_ context.Context, call worker.Call, out session.Output) session.Output {
+		if call.Tool == "Grown" {
+			out.Content = &text
+		}
+		return out
+	}
+}
+
 // What is stored, streamed, sent to the model and read back after a restart is the
 // same, for every way in which content comes to be cut.
 func TestCutIsTheSameInAllPlaces(t *testing.T) {
 	huge := strings.Repeat("0123456789é\n", 3000)
-	denies := func(context.Context, worker.Call) worker.Verdict {
-		return worker.Verdict{Answer: &session.Output{Summary: "denied", Content: &huge, Failed: true}}
-	}
-	grows := func(_ context.Context, _ worker.Call, out session.Output) session.Output {
-		out.Content = &huge
-		return out
-	}
 	leavesOut := func(context.Context) (session.Output, error) {
 		return session.Output{Summary: "left some out", Unseen: 77}, nil
 	}
+	step, failed := llmtest.Step{}, []bool{}
 	for _, c := range []struct {
-		name   string
-		setup  setup
-		step   llmtest.Step
+		call   llmtest.Call
 		failed bool
 	}{
-		{"success", setup{tools: []tool.Tool{prints("Echo", huge)}}, calls("Echo", "Echo"), false},
-		{"error", setup{tools: []tool.Tool{fails("Echo", huge)}}, calls("Echo"), true},
-		{"timeout", setup{tools: []tool.Tool{hangs("Echo", huge)}, manifest: "[worker]\ntool_timeout = \"20ms\"\n"}, calls("Echo"), true},
-		{"denial", setup{tools: []tool.Tool{prints("Echo", "x")}, before: []worker.BeforeTool{denies}}, calls("Echo"), true},
-		{"substitute", setup{tools: []tool.Tool{prints("Echo", "x")}, after: []worker.AfterTool{grows}}, calls("Echo"), false},
-		{"unknown tool", setup{tools: []tool.Tool{prints(strings.Repeat("Echo", 16), "x"), prints(strings.Repeat("Test", 16), "x")}}, calls("Eco"), true},
-		{"bad arguments", setup{tools: []tool.Tool{prints("Echo", "x")}}, callsWith("Echo", `["`+strings.Repeat("y", 300)), true},
-		{"answer that was cut", setup{tools: []tool.Tool{prints("Echo", "x")}, after: []worker.AfterTool{grows}}, llmtest.Step{Calls: calls("Echo").Calls, Stop: "length"}, true},
-		{"left out by the tool", setup{tools: []tool.Tool{does("Echo", leavesOut)}}, calls("Echo"), false},
-		{"head and tail of a command", setup{tools: []tool.Tool{bash(t, t.TempDir())}}, callsWith("Bash", `{"command":"seq 100000"}`), false},
-		{"head and tail of a failed command", setup{tools: []tool.Tool{bash(t, t.TempDir())}}, callsWith("Bash", `{"command":"seq 100000; exit 3"}`), true},
+		{llmtest.Call{Tool: "Prints", Arguments: `{}`}, false},
+		{llmtest.Call{Tool: "Prints", Arguments: `["` + strings.Repeat("y", 300)}, true},
+		{llmtest.Call{Tool: "Fails", Arguments: `{}`}, true},
+		{llmtest.Call{Tool: "Hangs", Arguments: `{}`}, true},
+		{llmtest.Call{Tool: "Denied", Arguments: `{}`}, true},
+		{llmtest.Call{Tool: "Grown", Arguments: `{}`}, false},
+		{llmtest.Call{Tool: "LeavesOut", Arguments: `{}`}, false},
+		{llmtest.Call{Tool: strings.Repeat("Unknown", 9), Arguments: `{}`}, true},
+		{llmtest.Call{Tool: "Bash", Arguments: `{"command":"seq 100000"}`}, false},
+		{llmtest.Call{Tool: "Bash", Arguments: `{"command":"seq 100000; exit 3"}`}, true},
 	} {
-		for _, protocol := range []string{"openai", "anthropic"} {
-			t.Run(c.name+"/"+protocol, func(t *testing.T) {
-				s := c.setup
-				s.protocol = protocol
-				s.manifest += "[worker.tool_output]\ndefault_max_bytes = 160\n"
-				s.script = []llmtest.Step{c.step, says("ok")}
-				w := start(t, s)
-				samePlaces(t, w, c.failed)
-			})
-		}
+		step.Calls, failed = append(step.Calls, c.call), append(failed, c.failed)
 	}
+	cut := llmtest.Step{Calls: calls("Grown").Calls, Stop: llm.StopLength}
+	eachProtocol(t, setup{
+		manifest: "[worker]\ntool_timeout = \"1s\"\n[worker.tool_output]\ndefault_max_bytes = 128\n",
+		tools:    []tool.Tool{prints("Prints", huge), fails("Fails", huge), hangs("Hangs", huge), prints("Denied", "x"), prints("Grown", "x"), does("LeavesOut", leavesOut), bash(t, t.TempDir())},
+		before:   []worker.BeforeTool{deniesDenied(huge)}, after: []worker.AfterTool{growsGrown(huge)},
+		script: []llmtest.Step{step, cut, says("ok")},
+	}, func(t *testing.T, w *world) { samePlaces(t, w, append(failed, true)) })
 }
 
-func samePlaces(t *testing.T, w *world, failed bool) {
+func samePlaces(t *testing.T, w *world, failed []bool) {
 	t.Helper()
 	id := w.newSession()
 	live := w.postStream(id, "go")
@@ -98,17 +106,17 @@ func samePlaces(t *testing.T, w *world, failed bool) {
 		t.Errorf("stored and streamed differ: %s", diff)
 	}
 	var want []string
-	for _, r := range results(stored) {
-		if content := contentOf(r); r.Failed != failed || r.Truncated == nil || len(content) > 160 || !strings.HasSuffix(content, markerEnd) {
-			t.Errorf("failed %v, truncated %+v: %q", r.Failed, r.Truncated, content)
+	for i, r := range results(stored) {
+		if content := contentOf(r); r.Failed != failed[i] || r.Truncated == nil || len(content) > 128 || !strings.HasSuffix(content, markerEnd) {
+			t.Errorf("result %d, %s: failed %v, truncated %+v: %q", i, r.Tool, r.Failed, r.Truncated, content)
 		}
 		want = append(want, modelled(r))
 	}
 	sent := w.model.Requests()
-	if diff := cmp.Diff(want, lastResults(sent[len(sent)-1])); diff != "" {
+	before := sent[len(sent)-1].Messages
+	if diff := cmp.Diff(want, allResults(before)); diff != "" {
 		t.Errorf("stored and sent to the model differ: %s", diff)
 	}
-	before := sent[len(sent)-1].Messages
 	w.restart()
 	if diff := cmp.Diff(stored, w.items(id)); diff != "" {
 		t.Errorf("stored and restored differ: %s", diff)
@@ -118,6 +126,17 @@ func samePlaces(t *testing.T, w *world, failed bool) {
 	if diff := cmp.Diff(before, sent[len(sent)-1].Messages[:len(before)]); diff != "" {
 		t.Errorf("what the model is sent differs after the restart: %s", diff)
 	}
+}
+
+// allResults are the results in the messages of a request.
+func allResults(messages []llmtest.Message) []string {
+	var texts []string
+	for _, m := range messages {
+		for _, result := range m.Results {
+			texts = append(texts, result.Text)
+		}
+	}
+	return texts
 }
 
 // Whatever brings a NUL or an invalid byte, none is stored, streamed or sent on.

@@ -93,13 +93,10 @@ func modelled(r session.ToolResult) string {
 
 // lastResults are the results that a request ends with.
 func lastResults(r llmtest.Request) []string {
-	var texts []string
 	if n := len(r.Messages); n > 0 {
-		for _, result := range r.Messages[n-1].Results {
-			texts = append(texts, result.Text)
-		}
+		return allResults(r.Messages[n-1:])
 	}
-	return texts
+	return nil
 }
 
 func contentOf(r session.ToolResult) string { return *cmp.Or(r.Content, new(string)) }

@@ -167,12 +167,14 @@ func TestA19KeyFromManyClientsAtOnce(t *testing.T) {
 	w.unmixed(id, 1)
 }
 
-// awaitIdle waits until all turns of a session have ended.
+// awaitIdle waits until all turns of a session have ended; they do so in order.
 func (c *client) awaitIdle(id session.ID) {
 	c.t.Helper()
-	for _, turn := range pages[session.Turn](c, turnsOf(id)) {
-		if !turn.State.Ended() {
-			c.await(id, turn.ID)
+	turns := pages[session.Turn](c, turnsOf(id))
+	for i := len(turns) - 1; i >= 0; i-- {
+		if !turns[i].State.Ended() {
+			c.await(id, turns[i].ID)
+			return
 		}
 	}
 }

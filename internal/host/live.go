@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ type live struct {
 
 	mu     sync.Mutex // guards the fields below; held through commits, so that events are published in order
 	loaded bool
-	gone   bool // deleted, or lost to another owner
+	gone   error // why nobody may use it any more: ErrNotFound when deleted, ErrStale when lost to another owner
 	// unfinished says that turns of an earlier owner are still to be taken up.
 	unfinished bool
 	project    string
@@ -42,9 +43,26 @@ type running struct {
 	unstored atomic.Bool // its end is known, but the disk refuses it
 }
 
-// acquire finds or loads a session and holds it.
+// acquire finds or loads a session and holds it. One that was lost to another owner
+// is loaded anew.
 func (h *Host) acquire(ctx context.Context, id session.ID) (*live, error) {
+	for {
+		l := h.find(id)
+		err := l.load(ctx)
+		if err == nil {
+			return l, nil
+		}
+		h.release(l)
+		if !errors.Is(err, session.ErrStale) {
+			return nil, err
+		}
+	}
+}
+
+// find holds a session, which may not be loaded yet.
+func (h *Host) find(id session.ID) *live {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	l, ok := h.live[id]
 	if !ok {
 		l = &live{host: h, id: id}
@@ -52,24 +70,15 @@ func (h *Host) acquire(ctx context.Context, id session.ID) (*live, error) {
 	}
 	l.refs++
 	h.idle.remove(l)
-	h.mu.Unlock()
-
-	if err := l.load(ctx); err != nil {
-		h.release(l)
-		return nil, err
-	}
-	return l, nil
+	return l
 }
 
 // load reads the session's head, once.
 func (l *live) load(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone {
-		return session.ErrNotFound
-	}
-	if l.loaded {
-		return nil
+	if l.gone != nil || l.loaded {
+		return l.gone
 	}
 	s, err := l.host.Store.Session(ctx, l.id)
 	if err != nil {
@@ -106,7 +115,7 @@ func (h *Host) release(l *live) {
 		return
 	}
 	l.mu.Lock()
-	keep := l.loaded && !l.gone
+	keep := l.loaded && l.gone == nil
 	bytes := l.historyBytes()
 	l.mu.Unlock()
 	if !keep {
@@ -221,13 +230,37 @@ func (l *live) takeUp(open []session.Turn) {
 
 // commit stores events and publishes them. Its mu is held.
 func (l *live) commit(ctx context.Context, key *session.SubmitKey, events []session.Event) error {
-	batch := session.Batch{Lease: l.lease, Events: events, Key: key}
-	if err := l.host.Store.Append(ctx, &batch); err != nil {
+	if err := l.append(ctx, &session.Batch{Lease: l.lease, Events: events, Key: key}, nil); err != nil {
 		return err
 	}
 	l.sign()
-	l.topic.Publish(batch.Events)
 	return nil
+}
+
+// append stores and publishes a batch, and calls stored, if any, between. When that shows that the session belongs to
+// another owner, it is given up here. Its mu is held.
+func (l *live) append(ctx context.Context, b *session.Batch, stored func()) error {
+	err := l.host.Store.Append(ctx, b)
+	switch {
+	case err == nil:
+		if stored != nil {
+			stored()
+		}
+		l.topic.Publish(b.Events)
+	case errors.Is(err, session.ErrStale):
+		l.lose()
+	}
+	return err
+}
+
+// lose drops a session from memory that this host does not own, or not surely. Its
+// streams end; who uses it next loads it and takes it over anew. Its mu is held.
+func (l *live) lose() {
+	l.queue, l.gone = nil, session.ErrStale
+	l.topic.Close()
+	l.host.mu.Lock()
+	defer l.host.mu.Unlock()
+	l.host.forget(l)
 }
 
 func (l *live) sign() { l.lastSign.Store(time.Now().UnixMicro()) }

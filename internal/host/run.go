@@ -64,15 +64,15 @@ func (l *live) giveUp(r *running) {
 	if l.running == r {
 		close(r.ended)
 	}
-	l.running, l.queue, l.gone = nil, nil, true
+	l.running = nil
 	l.stallAfter.Store(0)
-	l.topic.Close()
+	l.lose()
 }
 
 // startNext starts the first queued turn, when there is one. When that cannot be
 // stored it is tried again later; until then the turn stays queued. Its mu is held.
 func (l *live) startNext() {
-	if len(l.queue) == 0 || l.gone || l.host.isStopping() {
+	if len(l.queue) == 0 || l.gone != nil || l.host.isStopping() {
 		return
 	}
 	t := l.queue[0]
@@ -85,8 +85,7 @@ func (l *live) startNext() {
 		l.startLater()
 	default:
 		l.host.Log.Error().Err(err).Str("session", string(l.id)).Str("turn", string(t.ID)).Msg("queued turn cannot be started")
-		l.queue, l.gone = nil, true
-		l.topic.Close()
+		l.lose()
 	}
 }
 

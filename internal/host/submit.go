@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"loadline/internal/session"
@@ -15,6 +16,14 @@ const maxQueued = 100
 // runs at once, or when those before it have ended. With a key that was used before
 // for the same body it returns the turn made then, as it is now, and replayed.
 func (h *Host) Submit(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (t session.Turn, replayed bool, err error) {
+	t, replayed, err = h.submit(ctx, id, input, mode, key)
+	if errors.Is(err, session.ErrStale) { // another owner has had it meanwhile: it is taken back, once
+		t, replayed, err = h.submit(ctx, id, input, mode, key)
+	}
+	return t, replayed, err
+}
+
+func (h *Host) submit(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (t session.Turn, replayed bool, err error) {
 	l, err := h.acquire(ctx, id)
 	if err != nil {
 		return session.Turn{}, false, err
@@ -22,8 +31,8 @@ func (h *Host) Submit(ctx context.Context, id session.ID, input string, mode ses
 	defer h.release(l)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone {
-		return session.Turn{}, false, session.ErrNotFound
+	if l.gone != nil {
+		return session.Turn{}, false, l.gone
 	}
 	if key != nil {
 		known, found, err := h.Store.SubmitKey(ctx, id, key.Key)
@@ -116,9 +125,9 @@ func (h *Host) Cancel(ctx context.Context, id session.ID, turn session.TurnID) (
 	}
 	defer h.release(l)
 	l.mu.Lock()
-	if l.gone {
-		l.mu.Unlock()
-		return session.Turn{}, session.ErrNotFound
+	if l.gone != nil {
+		defer l.mu.Unlock()
+		return session.Turn{}, l.gone
 	}
 	if r := l.running; r != nil && r.turn.ID == turn {
 		l.mu.Unlock()
@@ -164,11 +173,11 @@ func (h *Host) Delete(ctx context.Context, id session.ID) error {
 	}
 	defer h.release(l)
 	l.mu.Lock()
-	if l.gone {
-		l.mu.Unlock()
-		return session.ErrNotFound
+	if l.gone != nil {
+		defer l.mu.Unlock()
+		return l.gone
 	}
-	l.gone = true // from here on nobody else finds it
+	l.gone = session.ErrNotFound // from here on nobody else finds it
 	running, err := l.running, l.withdrawAll(ctx)
 	l.mu.Unlock()
 	if running != nil && err == nil {
@@ -180,7 +189,9 @@ func (h *Host) Delete(ctx context.Context, id session.ID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.gone = false
+		if errors.Is(l.gone, session.ErrNotFound) { // it was not lost meanwhile
+			l.gone = nil
+		}
 		return err
 	}
 	l.topic.Close()

@@ -1,0 +1,137 @@
+package acceptance
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"loadline/internal/host"
+	"loadline/internal/llm/llmtest"
+	"loadline/internal/session"
+	"loadline/internal/tool"
+	"loadline/internal/tool/tooltest"
+)
+
+// second starts another host on the store of the world, with tools of its own. It
+// takes over every session that has an unfinished turn.
+func (w *world) second(tools ...tool.Tool) *host.Host {
+	w.t.Helper()
+	h := w.newHost(prometheus.NewRegistry(), tools...)
+	w.t.Cleanup(func() { h.Stop(0) })
+	if err := h.Recover(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	return h
+}
+
+// follow reads a session's stream from a host until the turn ends.
+func follow(t *testing.T, h *host.Host, id session.ID, turn session.TurnID) session.Turn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	sub, err := h.Subscribe(ctx, id, session.Cursor{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	for {
+		events, err := sub.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range events {
+			if ev.Type.Terminal() && ev.TurnID == turn {
+				return *ev.Turn
+			}
+		}
+	}
+}
+
+func countsRuns(name string, runs *atomic.Int32) tool.Tool {
+	return does(name, func(context.Context) (session.Output, error) {
+		runs.Add(1)
+		return session.Output{Summary: name + ": done"}, nil
+	})
+}
+
+// From an owner that was taken over nothing is stored, streamed or run any more.
+func TestTakenOverOwnerDoesNothingMore(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		held  func(gate <-chan struct{}) llmtest.Step // how the first owner is held
+		tool  bool                                    // in its tool, not in the model's answer
+		kinds string
+	}{
+		{"while the model answers with a call", func(gate <-chan struct{}) llmtest.Step {
+			return llmtest.Step{Text: []string{"I ", "call"}, Calls: calls("Echo").Calls, Gate: gate, GateAfter: 1}
+		}, false, "user_message assistant_message"},
+		{"while the model answers in words", func(gate <-chan struct{}) llmtest.Step {
+			return llmtest.Step{Text: []string{"I ", "say"}, Gate: gate, GateAfter: 1}
+		}, false, "user_message assistant_message"},
+		{"while a tool runs", func(<-chan struct{}) llmtest.Step { return calls("Blocks", "Blocks") }, true, "user_message tool_call tool_call tool_result tool_result assistant_message"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var first, second atomic.Int32
+			gate, blocks := make(chan struct{}), tooltest.NewBlocking("Blocks")
+			w := start(t, setup{
+				tools:  []tool.Tool{countsRuns("Echo", &first), blocks},
+				script: []llmtest.Step{c.held(gate), says("the second owner speaks")},
+			})
+			id := w.newSession()
+			turn := w.post(id, "go")
+			s := w.stream(id, "")
+			if c.tool {
+				<-blocks.Entered
+				<-blocks.Entered
+			} else {
+				s.text(len("I "))
+			}
+			h := w.second(countsRuns("Echo", &second), countsRuns("Blocks", &second))
+			if ended := follow(t, h, id, turn.ID); ended.State != session.TurnCompleted {
+				t.Errorf("with the second owner the turn is %s %+v", ended.State, ended.Error)
+			}
+			close(gate)
+			blocks.Release()
+			for _, ev := range s.rest() { // it ends
+				if ev.Type.Terminal() || ev.Item != nil && ev.Item.ToolResult != nil {
+					t.Errorf("the first owner's stream has %s %d", ev.Type, ev.Seq)
+				}
+			}
+			if got := kinds(w.items(id)); got != c.kinds {
+				t.Errorf("items %q, want %q", got, c.kinds)
+			}
+			if first.Load() != 0 || second.Load() != 0 {
+				t.Errorf("tools ran %d and %d times", first.Load(), second.Load())
+			}
+			if asked := len(w.model.Requests()); asked != 2 {
+				t.Errorf("the model was asked %d times, want once by each owner", asked)
+			}
+			w.stillFine(id) // the first host takes the session back
+		})
+	}
+}
+
+// A host that lost an idle session to another takes it back when it is asked for a
+// turn, as often as that happens.
+func TestIdleSessionGoesBackAndForth(t *testing.T) {
+	w := start(t, setup{})
+	w.model.Otherwise = says("hello")
+	id := w.newSession()
+	w.say(id, "one")
+	h := w.second()
+	for range 2 {
+		turn, _, err := h.Submit(t.Context(), id, "two", session.ModeEnqueue, nil)
+		if err != nil {
+			t.Fatalf("the second host: %v", err)
+		}
+		if ended := follow(t, h, id, turn.ID); ended.State != session.TurnCompleted {
+			t.Errorf("with the second host the turn is %s", ended.State)
+		}
+		if ended := w.say(id, "three"); ended.State != session.TurnCompleted {
+			t.Errorf("with the first host the turn is %s", ended.State)
+		}
+	}
+	w.stillFine(id)
+}
