@@ -103,4 +103,10 @@ func (m *metrics) ask(ctx context.Context) (s standing, err error) {
 	return s, err
 }
 
-func (m *metrics) count(p *session.Pass) { m.runs.WithLabelValues(string(p.Outcome)).Inc() }
+// count notes a pass, and the items that it has consumed.
+func (m *metrics) count(p *session.Pass, e *session.Extracted) {
+	m.runs.WithLabelValues(string(p.Outcome)).Inc()
+	if e.To != 0 || e.RedrivenTo != 0 {
+		m.items.Add(float64(p.Items))
+	}
+}

@@ -73,6 +73,9 @@ func (x *Extractor) judge(ctx context.Context, submit *submission, turn session.
 		code, a.detail = turn.Error.Code, x.mask(turn.Error.Detail)
 	}
 	a.outcome = outcomeOf(v, len(records), ended(ctx), code)
+	if a.outcome == session.OutcomeTurnLimit {
+		a.detail = "memory.extract_worker_max_turns" // the engine names the key of turns
+	}
 	return a
 }
 
@@ -119,14 +122,14 @@ func (discard) Commit(context.Context, []session.Event) error { return nil }
 func (discard) Emit(session.Event)                            {}
 
 // commit stores what passes of a session came to, with a notice for each.
-func (x *Extractor) commit(ctx context.Context, id session.ID, e *session.Extracted) error {
+func (x *Extractor) commit(ctx context.Context, id session.ID, e *session.Extracted, stored func()) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	b := &session.Batch{Extracted: e}
 	for i := range e.Passes {
 		b.Events = append(b.Events, notice(&e.Passes[i], e.MadeLetter))
 	}
-	err := x.Host.Commit(ctx, id, b)
+	err := x.Host.Commit(ctx, id, b, stored)
 	if err != nil && !lost(err) && !errors.Is(err, session.ErrStorage) {
 		err = fmt.Errorf("%w: %w", session.ErrStorage, err)
 	}

@@ -138,22 +138,22 @@ func (r *reading) newLetter(failures int) *session.DeadLetter {
 func (r *reading) store(e *session.Extracted) round {
 	x, j := r.x, r.job
 	r.fill(e)
-	err := x.commit(x.ctx, j.id, e)
+	pass := &e.Passes[len(e.Passes)-1]
+	err := x.commit(x.ctx, j.id, e, func() { x.metrics.count(pass, e) })
 	if err != nil {
 		r.failed(e, err)
+		x.metrics.count(pass, &session.Extracted{})
 	} else {
 		j.unshown = nil
 	}
-	pass := e.Passes[len(e.Passes)-1]
-	x.metrics.count(&pass)
-	r.log(&pass, err)
+	r.log(pass, err)
 	switch {
 	case lost(err):
 		return roundOver
 	case err != nil:
 		return roundRetry
 	}
-	return r.stored(e, &pass)
+	return r.stored(e, pass)
 }
 
 // fill completes the pass and what it stages.
@@ -198,7 +198,6 @@ func (r *reading) failed(e *session.Extracted, err error) {
 func (r *reading) stored(e *session.Extracted, pass *session.Pass) round {
 	x := r.x
 	if e.To != 0 || e.RedrivenTo != 0 {
-		x.metrics.items.Add(float64(pass.Items))
 		x.gate.moved(r.job.id, pass.Outcome.Succeeded())
 		r.job.backoff.Reset()
 		if pass.Records > 0 && x.Staged != nil {

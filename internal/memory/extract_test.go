@@ -1,0 +1,179 @@
+package memory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"loadline/internal/llm"
+	"loadline/internal/manifest"
+	"loadline/internal/session"
+)
+
+func TestExtractStagesAndMovesThePointer(t *testing.T) {
+	w := newWorld(t, setup{})
+	id := w.session(user("I prefer tabs."), thought("hm"), call("Read", `{"path":"a"}`), result(3, "Read", "read 1 file", "content", false), assistant("Fine."))
+	w.model.add(submits(1, 5))
+	w.settle(id)
+	records := w.records()
+	if len(records) != 2 || records[0].ID != session.NewRecordID(id, 1, 5, 0) || records[1].Evidence[0] != 5 || records[0].State != session.RecordOpen {
+		t.Errorf("records: %+v", records)
+	}
+	if b := w.backlog(id); b.Pointer != 5 || b.Items != 0 || b.Bytes != 0 || b.Retry != (session.Retrying{}) {
+		t.Errorf("backlog: %+v", b)
+	}
+	passes := w.passes(id)
+	if len(passes) != 1 || passes[0].Outcome != session.OutcomeStaged || passes[0].FromN != 1 || passes[0].ToN != 5 || passes[0].Records != 2 ||
+		passes[0].Usage.InputTokens != 100 || passes[0].Steps != 1 || passes[0].Trigger != session.TriggerThreshold || passes[0].ChunkBytes == 0 {
+		t.Errorf("passes: %+v", passes)
+	}
+	if n := w.notices(id); len(n) != 1 || n[0].Outcome != "staged" || n[0].Items != 5 || n[0].Records != 2 || n[0].Text == "" {
+		t.Errorf("notices: %+v", n)
+	}
+	if w.runs(session.OutcomeStaged) != "1" || w.metric("extract_items_total") != "5" || w.metric("extract_backlog_bytes") != "0" {
+		t.Errorf("metrics: %s passes, %s items", w.runs(session.OutcomeStaged), w.metric("extract_items_total"))
+	}
+}
+
+func TestTurnsStartExtractionAtTheThreshold(t *testing.T) {
+	w := newWorld(t, setup{settings: func(m *manifest.Memory) { m.ExtractThresholdBytes = 400 }})
+	s, err := w.host.Create(t.Context(), project, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.say(s.ID, "short")
+	w.idle()
+	if asked := w.model.asked(); len(asked) != 0 {
+		t.Errorf("asked %q below the threshold", asked)
+	}
+	w.say(s.ID, strings.Repeat("long ", 100))
+	passes := w.passesAre(s.ID, 1)
+	w.idle()
+	if asked := w.model.asked(); len(asked) != 1 || !strings.Contains(asked[0], "short") {
+		t.Errorf("asked %q", asked)
+	}
+	if passes[0].ToN != 4 {
+		t.Errorf("the pass ended with item %d, want 4", passes[0].ToN)
+	}
+}
+
+func TestNothingToDoIsSilent(t *testing.T) {
+	w := newWorld(t, setup{})
+	id := w.session(user("hello"))
+	w.settle(id)
+	for range 5 {
+		if how, err := w.memory.Extract(t.Context(), id); err != nil || how != session.ExtractNothing {
+			t.Errorf("extract of nothing: %s, %v", how, err)
+		}
+		w.memory.TurnEnded(id)
+	}
+	w.idle()
+	if len(w.passes(id)) != 1 || len(w.model.asked()) != 1 || len(w.notices(id)) != 1 {
+		t.Errorf("%d passes, %d requests, want one", len(w.passes(id)), len(w.model.asked()))
+	}
+	other, err := w.host.Create(t.Context(), "off", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if how, err := w.memory.Extract(t.Context(), other.ID); err != nil || how != session.ExtractOff {
+		t.Errorf("extract without memory: %s, %v", how, err)
+	}
+	if _, err := w.memory.Extract(t.Context(), session.NewID()); err == nil {
+		t.Error("extract of an unknown session is no error")
+	}
+	if _, err := w.memory.Redrive(t.Context(), session.NewDeadLetterID()); err == nil {
+		t.Error("redrive of nothing is no error")
+	}
+}
+
+// A backlog that fits is one request; one that does not is read in chunks of which no
+// two neighbours would fit into one.
+func TestChunksAreAsLargeAsCanBe(t *testing.T) {
+	var items []session.Item
+	for i := range 400 {
+		items = append(items, user(strings.Repeat("x", 900+i%100)))
+	}
+	for _, c := range []struct {
+		name       string
+		chunkBytes int
+		asked      int // 0: as it comes
+	}{
+		{"all in one", 500_000, 1},
+		{"several", 50_000, 0},
+		{"each alone", 600, 400},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, setup{settings: func(m *manifest.Memory) { m.ExtractChunkBytes = c.chunkBytes }})
+			id := w.session(items...)
+			w.settle(id)
+			passes := w.passes(id)
+			if c.asked > 0 && len(passes) != c.asked {
+				t.Errorf("%d passes, want %d", len(passes), c.asked)
+			}
+			next := int64(1)
+			for i, p := range passes {
+				if p.FromN != next || p.Outcome != session.OutcomeEmpty {
+					t.Fatalf("pass %d: %+v, want it to begin at %d", i, p, next)
+				}
+				next = p.ToN + 1
+				if p.ChunkBytes > int64(c.chunkBytes) {
+					t.Errorf("pass %d has %d bytes", i, p.ChunkBytes)
+				}
+				if i > 0 && p.ChunkBytes+passes[i-1].ChunkBytes <= int64(c.chunkBytes) {
+					t.Errorf("passes %d and %d would fit into one", i-1, i)
+				}
+			}
+			if next != 401 || w.backlog(id).Pointer != 400 {
+				t.Errorf("the pointer stands at %d", w.backlog(id).Pointer)
+			}
+		})
+	}
+}
+
+// Case A21b.
+func TestTooLongIsHalved(t *testing.T) {
+	w := newWorld(t, setup{})
+	id := w.session(users(4)...)
+	w.model.add(refuses(llm.ClassShrink), submits(1), submits(3, 4))
+	w.settle(id)
+	var got []string
+	for _, p := range w.passes(id) {
+		got = append(got, fmt.Sprintf("%d-%d %s", p.FromN, p.ToN, p.Outcome))
+	}
+	if want := "1-4 context_too_long, 1-2 staged, 3-4 staged"; strings.Join(got, ", ") != want {
+		t.Errorf("passes: %s\nwant %s", strings.Join(got, ", "), want)
+	}
+	if len(w.records()) != 3 || w.backlog(id).Pointer != 4 {
+		t.Errorf("%d records, pointer %d", len(w.records()), w.backlog(id).Pointer)
+	}
+}
+
+// A single item that is too long is shown ever shorter, with its head, its tail and
+// its size.
+func TestLongItemIsShownEverShorter(t *testing.T) {
+	w := newWorld(t, setup{})
+	text := "HEAD " + strings.Repeat("middle ", 40_000) + "TAIL"
+	id := w.session(user(text))
+	limit := 5000
+	for range 8 {
+		w.model.add(reply{make: func(r llm.Request) reply {
+			if len(r.Items[0].UserMessage.Text) > limit {
+				return refuses(llm.ClassShrink)
+			}
+			return submits(1)
+		}})
+	}
+	w.settle(id)
+	asked := w.model.asked()
+	for i, text := range asked {
+		if !strings.Contains(text, "HEAD") || !strings.Contains(text, "TAIL") || !strings.Contains(text, `"bytes":280009`) {
+			t.Errorf("request %d shows %.100q", i, text)
+		}
+		if i > 0 && len(text) > len(asked[i-1])*2/3 {
+			t.Errorf("request %d has %d bytes after %d", i, len(text), len(asked[i-1]))
+		}
+	}
+	if len(w.records()) != 1 || w.backlog(id).Pointer != 1 || len(asked) < 5 {
+		t.Errorf("%d records after %d requests", len(w.records()), len(asked))
+	}
+}

@@ -1,0 +1,449 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+
+	"loadline/internal/host"
+	"loadline/internal/llm"
+	"loadline/internal/manifest"
+	"loadline/internal/session"
+	"loadline/internal/store"
+	"loadline/internal/stream"
+	"loadline/internal/tool"
+	"loadline/internal/worker"
+)
+
+const project = "default"
+
+// world is a store, a host and an extractor, with a model in the test's own process
+// unless the setup names another.
+type world struct {
+	t        *testing.T
+	step     time.Duration // between two looks at something that will happen
+	dir      string
+	setup    setup
+	store    *store.Store
+	host     *host.Host
+	memory   *Extractor
+	model    *model
+	registry *prometheus.Registry
+	log      *logBuffer
+	refuse   atomic.Pointer[error] // what the disk answers to commits of memory; nil: it takes them
+}
+
+type setup struct {
+	settings func(*manifest.Memory)
+	provider llm.Provider // of extraction
+	talk     llm.Provider // of turns
+	secrets  []string
+	backoff  time.Duration
+	staged   func(string)
+}
+
+func newWorld(t *testing.T, s setup) *world {
+	t.Helper()
+	w := &world{t: t, step: 2 * time.Millisecond, dir: t.TempDir(), setup: s, model: &model{}, log: &logBuffer{}}
+	if w.setup.provider == nil {
+		w.setup.provider = w.model
+	}
+	if w.setup.talk == nil {
+		w.setup.talk = says("ok")
+	}
+	if w.setup.backoff == 0 {
+		w.setup.backoff = time.Millisecond
+	}
+	w.boot()
+	t.Cleanup(func() { w.shutDown() })
+	return w
+}
+
+func (w *world) boot() {
+	w.t.Helper()
+	var err error
+	log := zerolog.New(w.log)
+	if w.store, err = store.Open(w.t.Context(), w.dir, log); err != nil {
+		w.t.Fatal(err)
+	}
+	w.registry = prometheus.NewRegistry()
+	metrics := worker.NewMetrics(w.registry, []string{SubmitTool}, []string{"fake", "openai"})
+	settings := manifest.Default().Settings
+	settings.Memory.Enabled = true
+	settings.Memory.ExtractThresholdBytes = 1
+	if w.setup.settings != nil {
+		w.setup.settings(&settings.Memory)
+	}
+	common := worker.Config{
+		Provider: w.setup.talk, Tools: tool.NewSet(), MaxSteps: 8, MaxCallsPerStep: 64, MaxAttempts: 4,
+		RetryMaxWait: time.Second, ToolTimeout: time.Minute, Metrics: metrics, Log: log,
+	}
+	engine, err := worker.New(settings.Worker.ToolOutput, common)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	streams := stream.NewMetrics(w.registry)
+	w.host = host.New(host.Config{
+		Store:    w.store,
+		NewTopic: func(id session.ID, last int64) host.Topic { return topic{stream.NewTopic(id, last, w.store, streams)} },
+		Projects: map[string]host.Project{project: {Engine: engine}, "off": {Engine: engine}}, DefaultProject: project,
+		TurnEnded: func(id session.ID) { w.memory.TurnEnded(id) }, Registry: w.registry, Log: log,
+	})
+	common.Provider = w.setup.provider
+	w.memory, err = NewExtractor(w.t.Context(), Config{
+		Store: w.store, Host: refusingHost{w}, MaxParallel: settings.Memory.MaxParallel, Secrets: w.setup.secrets, Backoff: w.setup.backoff,
+		Projects: map[string]Project{project: {Name: project, Settings: settings.Memory, Limits: settings.Worker.ToolOutput, Engine: common}},
+		Staged:   w.setup.staged, Registry: w.registry, Log: log,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) shutDown() {
+	w.host.Stop(0)
+	w.memory.Stop()
+	if err := w.store.Close(); err != nil {
+		w.t.Errorf("close the store: %v", err)
+	}
+}
+
+func (w *world) restart() {
+	w.t.Helper()
+	w.shutDown()
+	w.boot()
+	if err := w.memory.Recover(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+type topic struct{ *stream.Topic }
+
+func (t topic) Subscribe(c session.Cursor) host.Subscription { return t.Topic.Subscribe(c) }
+
+// refusingHost is the host, on a disk that can be full.
+type refusingHost struct{ w *world }
+
+func (h refusingHost) Commit(ctx context.Context, id session.ID, b *session.Batch, stored func()) error {
+	if err := h.w.refuse.Load(); err != nil {
+		return *err
+	}
+	return h.w.host.Commit(ctx, id, b, stored)
+}
+
+type logBuffer struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// session makes a session with these items, in one turn that has ended.
+func (w *world) session(items ...session.Item) session.ID {
+	w.t.Helper()
+	s, err := w.host.Create(w.t.Context(), project, "", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.add(s.ID, items...)
+	return s.ID
+}
+
+// add stores one more turn with these items, as another owner of the session would
+// have done. Nobody is told.
+func (w *world) add(id session.ID, items ...session.Item) {
+	w.t.Helper()
+	history, err := w.store.History(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	turn := session.Turn{ID: session.NewTurnID(), SessionID: id, State: session.TurnQueued, Input: "input", Mode: session.ModeEnqueue, CreatedAt: session.Now()}
+	queued, started, final := turn, turn, turn
+	started.State, started.StartedAt = session.TurnRunning, session.Now()
+	final.State, final.StartedAt, final.EndedAt = session.TurnCompleted, started.StartedAt, session.Now()
+	event := func(typ session.EventType) session.Event {
+		return session.Event{Type: typ, SessionID: id, TurnID: turn.ID, At: session.Now()}
+	}
+	first, second, last := event(session.EventTurnQueued), event(session.EventTurnStarted), event(session.EventTurnCompleted)
+	first.Turn, second.Turn, last.Turn = &queued, &started, &final
+	events := []session.Event{first, second}
+	for i, item := range items {
+		ev := event(session.EventItem)
+		item.N, item.SessionID, item.TurnID, item.At = int64(len(history)+i+1), id, turn.ID, ev.At
+		ev.Item = &item
+		events = append(events, ev)
+	}
+	if err := w.host.Commit(w.t.Context(), id, &session.Batch{Events: append(events, last)}, nil); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func user(text string) session.Item {
+	return session.Item{Kind: session.KindUserMessage, UserMessage: &session.UserMessage{Text: text}}
+}
+
+func assistant(text string) session.Item {
+	return session.Item{Kind: session.KindAssistantMessage, AssistantMessage: &session.AssistantMessage{Text: text}}
+}
+
+func thought(text string) session.Item {
+	return session.Item{Kind: session.KindReasoning, Reasoning: &session.Reasoning{Text: text, Provider: "fake", Model: "fake"}}
+}
+
+func call(name, arguments string) session.Item {
+	return session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: name, Arguments: json.RawMessage(arguments)}}
+}
+
+func result(callN int64, name, summary, content string, failed bool) session.Item {
+	return session.Item{Kind: session.KindToolResult, ToolResult: &session.ToolResult{CallN: callN, Tool: name, Summary: summary, Content: &content, Failed: failed}}
+}
+
+// users makes n messages.
+func users(n int) (items []session.Item) {
+	for i := range n {
+		items = append(items, user(fmt.Sprintf("message %d", i+1)))
+	}
+	return items
+}
+
+// say runs a turn to its end.
+func (w *world) say(id session.ID, input string) {
+	w.t.Helper()
+	turn, _, err := w.host.Submit(w.t.Context(), id, input, session.ModeEnqueue, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.eventually("the turn ends", func() bool {
+		got, err := w.store.Turn(w.t.Context(), id, turn.ID)
+		return err == nil && got.State.Ended()
+	})
+}
+
+// eventually waits for something that will happen.
+func (w *world) eventually(what string, happened func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(10_000 * w.step)
+	for !happened() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("it did not happen: %s\n%s", what, w.log)
+		}
+		time.Sleep(w.step)
+	}
+}
+
+// idle waits until nothing is worked on.
+func (w *world) idle() {
+	w.t.Helper()
+	w.eventually("memory is idle", func() bool {
+		w.memory.mu.Lock()
+		defer w.memory.mu.Unlock()
+		return len(w.memory.jobs) == 0
+	})
+}
+
+// passesAre waits until a session has had so many passes.
+func (w *world) passesAre(id session.ID, n int) []session.Pass {
+	w.t.Helper()
+	var passes []session.Pass
+	w.eventually(fmt.Sprintf("pass %d", n), func() bool {
+		passes = w.passes(id)
+		return len(passes) >= n
+	})
+	return passes
+}
+
+func (w *world) passes(id session.ID) []session.Pass {
+	w.t.Helper()
+	passes, err := w.store.Passes(w.t.Context(), id, "", 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return passes
+}
+
+func (w *world) backlog(id session.ID) session.Backlog {
+	w.t.Helper()
+	b, err := w.store.Backlog(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b
+}
+
+func (w *world) records() []session.Record {
+	w.t.Helper()
+	records, err := w.store.Records(w.t.Context(), project, "", "", "", 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return records
+}
+
+// notices are the events of memory in a session.
+func (w *world) notices(id session.ID) (all []session.Extract) {
+	w.t.Helper()
+	events, err := w.store.Events(w.t.Context(), id, 0, 0, 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, ev := range events {
+		if ev.Extract != nil {
+			all = append(all, *ev.Extract)
+		}
+	}
+	return all
+}
+
+// metric is one series as /metrics shows it.
+func (w *world) metric(series string) string {
+	w.t.Helper()
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(w.registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for text := range strings.Lines(answer.Body.String()) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(text), "loadline_memory_"+series+" "); ok {
+			return value
+		}
+	}
+	w.t.Fatalf("there is no series %s", series)
+	return ""
+}
+
+func (w *world) runs(o session.Outcome) string {
+	return w.metric(fmt.Sprintf("extract_runs_total{outcome=%q}", o))
+}
+
+// model is a scripted model in the test's own process.
+type model struct {
+	mu       sync.Mutex // guards the fields below
+	script   []reply
+	requests []llm.Request
+}
+
+// reply is one answer. With hold it waits until that is closed.
+type reply struct {
+	answer llm.Answer
+	err    error
+	hold   <-chan struct{}
+	make   func(llm.Request) reply
+}
+
+func (*model) Name() string  { return "fake" }
+func (*model) Model() string { return "fake" }
+
+func (m *model) Ask(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+	next := m.next(r)
+	for next.make != nil {
+		next = next.make(r)
+	}
+	if next.hold != nil {
+		select {
+		case <-next.hold:
+		case <-ctx.Done():
+			return llm.Answer{}, context.Cause(ctx)
+		}
+	}
+	if next.err != nil {
+		return llm.Answer{}, next.err
+	}
+	for i, b := range next.answer.Blocks {
+		emit(llm.Delta{Block: i, Kind: b.Kind, Tool: b.Tool, Text: b.Text})
+	}
+	return next.answer, nil
+}
+
+func (m *model) next(r llm.Request) reply {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, r)
+	if len(m.script) == 0 {
+		return submits() // the model finds nothing
+	}
+	next := m.script[0]
+	m.script = m.script[1:]
+	return next
+}
+
+func (m *model) add(replies ...reply) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.script = append(m.script, replies...)
+}
+
+// asked are the texts that the model was given, the first message of each request.
+func (m *model) asked() (texts []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.requests {
+		texts = append(texts, r.Items[0].UserMessage.Text)
+	}
+	return texts
+}
+
+func says(text string) *talker { return &talker{text} }
+
+// talker answers everything alike.
+type talker struct{ text string }
+
+func (*talker) Name() string  { return "fake" }
+func (*talker) Model() string { return "fake" }
+
+func (t *talker) Ask(_ context.Context, _ llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
+	emit(llm.Delta{Kind: session.KindAssistantMessage, Text: t.text})
+	return llm.Answer{Blocks: []llm.Block{{Kind: session.KindAssistantMessage, Text: t.text}}, Stop: llm.StopEnd}, nil
+}
+
+func prose(text string) reply {
+	return reply{answer: llm.Answer{Blocks: []llm.Block{{Kind: session.KindAssistantMessage, Text: text}}, Stop: llm.StopEnd}}
+}
+
+func calls(name, arguments string) reply {
+	return reply{answer: llm.Answer{
+		Blocks: []llm.Block{{Kind: session.KindToolCall, Tool: name, Text: arguments}}, Stop: llm.StopEnd,
+		Usage: session.Usage{InputTokens: 100, OutputTokens: 10},
+	}}
+}
+
+// submits submits one fact for each of the item numbers.
+func submits(evidence ...int64) reply { return calls(SubmitTool, submissionOf(evidence...)) }
+
+func submissionOf(evidence ...int64) string {
+	records := []string{}
+	for _, n := range evidence {
+		records = append(records, fmt.Sprintf(`{"kind":"fact","claim":"item %d says so","why":"it matters","evidence":[%d]}`, n, n))
+	}
+	return `{"records":[` + strings.Join(records, ",") + `]}`
+}
+
+func refuses(class llm.Class) reply {
+	return reply{err: &llm.Error{Class: class, Status: 500, Err: fmt.Errorf("refused: %s", class)}}
+}
+
+// settle brings the work on one session to its end: it is asked for, and goes on
+// until nothing is left.
+func (w *world) settle(id session.ID) {
+	w.t.Helper()
+	if _, err := w.memory.Extract(w.t.Context(), id); err != nil {
+		w.t.Fatal(err)
+	}
+	w.idle()
+}
