@@ -27,7 +27,7 @@ import (
 
 // toolNames are the tools that this server can have, enabled or not.
 func toolNames() []string {
-	return []string{"Bash", "Edit", "Glob", "Grep", "Read", memory.SubmitTool, "Write"}
+	return append(memory.ToolNames(), "Bash", "Edit", "Glob", "Grep", "Read", "Write")
 }
 
 // providerNames are the providers that a manifest can name.
@@ -122,6 +122,7 @@ func newHostProject(s manifest.Settings, provider llm.Provider, tools *tool.Set,
 		Provider:        provider,
 		Tools:           tools,
 		Instructions:    s.Worker.Instructions,
+		RecallMaxBytes:  s.Memory.RecallMaxBytes,
 		MaxSteps:        s.Worker.MaxSteps,
 		MaxCallsPerStep: s.Worker.MaxCallsPerStep,
 		MaxAttempts:     s.Model.MaxAttempts,

@@ -33,6 +33,7 @@ type server struct {
 	metrics  *worker.Metrics // of all engines
 	host     *host.Host
 	memory   *memory.Extractor
+	folding  *memory.Consolidator
 	http     *http.Server
 	ready    atomic.Bool
 }
@@ -52,12 +53,14 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 	if s.store, err = store.Open(context.Background(), m.Store.Dir, log); err != nil {
 		return nil, err
 	}
+	s.projects.remember(s.store)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.metrics = worker.NewMetrics(registry, toolNames(), providerNames())
 	if s.host, err = s.newHost(m, registry, log); err != nil {
 		return nil, err
 	}
+	s.folding = s.newConsolidator(m, registry, log)
 	if s.memory, err = s.newExtractor(m, registry, log); err != nil {
 		return nil, err
 	}
@@ -82,6 +85,7 @@ func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, lo
 	if err != nil {
 		return nil, err
 	}
+	s.recall(all)
 	lost, err := newHostProject(m.Settings, orphan{}, tool.NewSet(), s.metrics, log)
 	if err != nil {
 		return nil, err
@@ -120,6 +124,7 @@ func (s *server) readiness() error {
 func (s *server) restore(ctx context.Context) error {
 	err := s.host.Recover(ctx)
 	s.ready.Store(true)
+	s.folding.Recover()
 	return errors.Join(err, s.memory.Recover(ctx))
 }
 
@@ -134,6 +139,7 @@ func (s *server) stop(drain time.Duration) error {
 		err = nil // what was still in flight has been dropped
 	}
 	s.memory.Stop()
+	s.folding.Stop()
 	return errors.Join(err, s.close())
 }
 

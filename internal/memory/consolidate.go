@@ -108,13 +108,25 @@ func (k *Consolidator) Recover() {
 	}
 }
 
-// Stop ends all passes, which change nothing then, and waits until they have.
+// Stop ends all passes, which change nothing then, and waits until they have, one
+// second at most.
 func (k *Consolidator) Stop() {
 	k.mu.Lock()
 	k.stopping = true
 	k.mu.Unlock()
 	k.cancel(errStopping)
-	k.work.Wait()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.work.Wait()
+	}()
+	timer := time.NewTimer(stopTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		k.Log.Error().Msg("a consolidation did not end in time; its records are folded after the next start")
+	}
 }
 
 // keepFolding folds until a project has too few open records, and tries again after

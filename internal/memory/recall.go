@@ -27,6 +27,11 @@ type Remembered interface {
 	SearchMemory(ctx context.Context, project, query string, limit int) ([]session.Hit, error)
 }
 
+// ToolNames are the tools of memory: those of sessions and those of its own engines.
+func ToolNames() []string {
+	return []string{editTool, finishTool, readTool, writeTool, "MemoryRead", "MemorySearch", SubmitTool}
+}
+
 // Tools are the tools MemorySearch and MemoryRead over the memory of one project.
 func Tools(project string, store Remembered) []tool.Tool {
 	r := &recall{project, store}

@@ -91,6 +91,9 @@ func NewSet(tools ...Tool) *Set {
 	return s
 }
 
+// With is a set of these tools and more.
+func (s *Set) With(more ...Tool) *Set { return NewSet(slices.Concat(s.tools, more)...) }
+
 // Find returns the tool with exactly this name.
 func (s *Set) Find(name string) (Tool, bool) {
 	i, found := slices.BinarySearchFunc(s.specs, name, func(spec session.ToolSpec, name string) int {
