@@ -26,7 +26,9 @@ func listen(b *testing.B, s *Server) string {
 		if err := s.Shutdown(context.WithoutCancel(b.Context())); err != nil {
 			b.Error(err)
 		}
-		<-served
+		if err := <-served; err != nil {
+			b.Error(err)
+		}
 	})
 	return l.Addr().String()
 }
