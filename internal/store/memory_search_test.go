@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"loadline/internal/session"
 )
 
 // stage stores open records with these claims and returns their ids.
-func stage(tb testing.TB, s *Store, project string, claims ...string) []session.RecordID {
+func stage(tb rapid.TB, s *Store, project string, claims ...string) []session.RecordID {
 	tb.Helper()
 	from := session.NewID()
 	var ids []session.RecordID
