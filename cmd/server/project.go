@@ -155,6 +155,12 @@ func (orphan) Ask(context.Context, llm.Request, func(llm.Delta)) (llm.Answer, er
 	return llm.Answer{}, &llm.Error{Class: llm.ClassFail, Err: errors.New("the session's project is not in the manifest any more; add it again under [projects]")}
 }
 
+// Has reports whether there is a project of this name.
+func (p *projects) Has(name string) bool {
+	_, ok := p.manifest.Projects[name]
+	return ok
+}
+
 // Tools lists the tools of a project with their effective limits.
 func (p *projects) Tools(name string) ([]http.Tool, error) {
 	name, err := p.choose(name)
@@ -187,7 +193,7 @@ func (p *projects) choose(name string) (string, error) {
 	if name == "" {
 		return "", session.ErrProjectRequired
 	}
-	if _, ok := p.manifest.Projects[name]; !ok {
+	if !p.Has(name) {
 		return "", session.ErrUnknownProject
 	}
 	return name, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -68,9 +69,11 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 		Sessions: sessions{s.host, s.store}, SessionLog: s.store,
 		Turns: s.host, TurnLog: s.store,
 		Streams: s.host, History: s.store, Projects: s.projects,
+		Memory: s.store, Extraction: s.memory,
 		Contract: loadline.Contract(),
 		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Ready:    s.readiness,
+		Remarks:  s.remarks,
 		Log:      log,
 		Settings: m.Server,
 	})
@@ -118,6 +121,16 @@ func (s *server) readiness() error {
 		return errors.New("sessions are being restored")
 	}
 	return nil
+}
+
+// remarks are what an operator should look at although the server is ready.
+func (s *server) remarks() []string {
+	held := s.memory.Held()
+	if held == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("memory does not go forward in %d sessions: their next part fails, and no other pass has succeeded since the last dead letter; "+
+		"look at the model of [memory.extract_model]", held)}
 }
 
 // restore goes on with what an earlier process has left, and is ready then.

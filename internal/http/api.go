@@ -66,6 +66,8 @@ type Streams interface {
 
 // Projects tells what a project is given. An empty name means the obvious one.
 type Projects interface {
+	// Has reports whether the manifest names a project.
+	Has(project string) bool
 	Tools(project string) ([]Tool, error)
 	// Manifest is the effective manifest as a JSON object, its secrets masked.
 	Manifest(project string) (any, error)

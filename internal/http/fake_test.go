@@ -49,6 +49,8 @@ type fake struct {
 	items    []session.Item
 	events   []session.Event
 	shortBy  int // entries that a list leaves out of what it was asked for
+
+	remembered
 }
 
 func (f *fake) Create(_ context.Context, project, title string, metadata map[string]string) (session.Session, error) {
@@ -187,7 +189,7 @@ func (s *script) Close() { s.once.Do(func() { close(s.closed) }) }
 func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	t.Helper()
 	c := Config{
-		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Projects: f,
+		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Projects: f, Memory: f, Extraction: f,
 		Contract: []byte("openapi: 3.1.0\n"),
 		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "# metrics\n") }),
 		Log:      zerolog.Nop(),

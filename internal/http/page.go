@@ -61,12 +61,8 @@ func pageQuery[C any](r *http.Request, parse func(string) (C, error)) (after C, 
 	if err != nil {
 		return after, 0, err
 	}
-	limit = defaultPageLimit
-	if text := values.Get("limit"); values.Has("limit") {
-		limit, err = strconv.Atoi(text)
-		if err != nil || limit < 1 || limit > maxPageLimit {
-			return after, 0, newProblem(codeInvalidParameter, fmt.Sprintf("limit is %q: it must be an integer from 1 to %d", text, maxPageLimit))
-		}
+	if limit, err = limitOf(values, defaultPageLimit, maxPageLimit); err != nil {
+		return after, 0, err
 	}
 	cursor := values.Get("cursor")
 	if cursor == "" {
@@ -76,6 +72,19 @@ func pageQuery[C any](r *http.Request, parse func(string) (C, error)) (after C, 
 		return after, 0, newProblem(codeInvalidCursor, fmt.Sprintf("cursor is %q: use the next_cursor of a page of this list", cursor))
 	}
 	return after, limit, nil
+}
+
+// limitOf reads limit, which is usual when it is absent.
+func limitOf(values url.Values, usual, most int) (int, error) {
+	text := values.Get("limit")
+	if !values.Has("limit") {
+		return usual, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > most {
+		return 0, newProblem(codeInvalidParameter, fmt.Sprintf("limit is %q: it must be an integer from 1 to %d", text, most))
+	}
+	return limit, nil
 }
 
 // number parses a number as we write them: digits alone, none in vain.

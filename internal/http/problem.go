@@ -57,7 +57,7 @@ func kinds() []kind {
 		{codeProjectRequired, 400, "A project is required", session.ErrProjectRequired, "the server has several projects and none is named default: name one in \"project\""},
 		{codeUnauthorized, 401, "A key is required", nil, "send a valid key: Authorization: Bearer KEY"},
 		{codeCrossOrigin, 403, "The origin is not allowed", nil, "pages of another site may use this API only when server.allowed_origins names their origin"},
-		{codeNotFound, 404, "Nothing is here", session.ErrNotFound, "no such session, turn or item: its id is malformed or unknown, or its session was deleted"},
+		{codeNotFound, 404, "Nothing is here", session.ErrNotFound, "nothing has this id: it is malformed or unknown, or its session was deleted"},
 		{codeMethodNotAllowed, 405, "The method is not allowed here", nil, "the Allow header lists the methods of this path"},
 		{codeRequestTimeout, 408, "The request took too long", nil, "the body did not arrive in time: send it again"},
 		{codeBusy, 409, "The session is running a turn", session.ErrBusy, "wait for its terminal event, cancel it, or use mode enqueue"},

@@ -57,6 +57,9 @@ func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
 		}
 		t.Run(r.method+" "+r.pattern, func(t *testing.T) {
 			body := map[string]string{"POST": `{"input":"hi"}`, "PATCH": `{}`}[r.method]
+			if strings.HasSuffix(r.pattern, "/restore") {
+				body = `{"version":1}`
+			}
 			if r.pattern == "/v1/sessions" {
 				body = strings.ReplaceAll(body, `"input":"hi"`, "")
 			}
@@ -67,7 +70,8 @@ func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
 
 // fill puts ids into a pattern.
 func fill(pattern string) string {
-	return strings.NewReplacer("{session_id}", string(testSession), "{turn_id}", string(testTurn), "{n}", "1").Replace(pattern)
+	return strings.NewReplacer("{session_id}", string(testSession), "{turn_id}", string(testTurn), "{n}", "1",
+		"{project}", "default", "{name}", "preferences", "{dead_letter_id}", string(testLetter)).Replace(pattern)
 }
 
 func TestInternalErrorsAreLogged(t *testing.T) {

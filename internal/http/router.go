@@ -26,6 +26,11 @@ func (s *Server) routes() []route {
 		one   = "/v1/sessions/{session_id}"
 		turns = one + "/turns"
 		turn  = turns + "/{turn_id}"
+
+		project   = "/v1/projects/{project}"
+		documents = project + "/documents"
+		document  = documents + "/{name}"
+		letters   = project + "/dead-letters"
 	)
 	return []route{
 		{"POST", "/v1/sessions", s.createSession, false},
@@ -40,6 +45,17 @@ func (s *Server) routes() []route {
 		{"GET", one + "/items", s.listItems, false},
 		{"GET", one + "/items/{n}", s.getItem, false},
 		{"GET", one + "/events", s.getEvents, false},
+		{"GET", one + "/passes", s.listPasses, false},
+		{"POST", one + "/extract", s.extractNow, false},
+		{"GET", documents, s.listDocuments, false},
+		{"GET", document, s.getDocument, false},
+		{"DELETE", document, s.deleteDocument, false},
+		{"GET", document + "/versions", s.listDocumentVersions, false},
+		{"POST", document + "/restore", s.restoreDocument, false},
+		{"GET", project + "/memory/search", s.searchMemory, false},
+		{"GET", project + "/records", s.listRecords, false},
+		{"GET", letters, s.listDeadLetters, false},
+		{"POST", letters + "/{dead_letter_id}/redrive", s.redriveDeadLetter, false},
 		{"GET", "/v1/tools", s.listTools, false},
 		{"GET", "/v1/manifest", s.getManifest, false},
 		{"GET", "/metrics", s.getMetrics, false},
@@ -113,11 +129,16 @@ func (s *Server) getReady(w http.ResponseWriter, _ *http.Request) error {
 	if err := s.config.Ready(); err != nil {
 		return newProblem(codeNotReady, err.Error())
 	}
-	return writeJSON(w, http.StatusOK, status{"ready"})
+	return writeJSON(w, http.StatusOK, readiness{"ready", s.config.Remarks()})
 }
 
 type status struct {
 	Status string `json:"status"`
+}
+
+type readiness struct {
+	Status  string   `json:"status"`
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 func (s *Server) getContract(w http.ResponseWriter, _ *http.Request) error {

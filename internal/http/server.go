@@ -39,10 +39,13 @@ type Config struct {
 	Streams    Streams
 	History    History
 	Projects   Projects
+	Memory     Memory
+	Extraction Extraction
 
 	Contract []byte
 	Metrics  http.Handler
-	Ready    func() error // why the server takes no turns yet; nil means always ready
+	Ready    func() error    // why the server takes no turns yet; nil means always ready
+	Remarks  func() []string // what an operator should look at although it takes them; nil means nothing
 	Log      zerolog.Logger
 
 	Settings manifest.Server
@@ -60,6 +63,9 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	if c.Ready == nil {
 		c.Ready = func() error { return nil }
+	}
+	if c.Remarks == nil {
+		c.Remarks = func() []string { return nil }
 	}
 	streams, stop := context.WithCancelCause(context.Background())
 	s := &Server{config: c, stream: newStreamer(streams, c.Log)}
