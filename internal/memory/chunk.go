@@ -105,14 +105,14 @@ func (c *chunk) counted(o session.Outcome) bool {
 func (c *chunk) after(r session.Retrying, o session.Outcome) session.Retrying {
 	switch {
 	case o.Succeeded():
-		return session.Retrying{}
+		return session.Retrying{More: c.more}
 	case c.counted(o):
 		if r.ToN != c.to {
 			r.ToN, r.Failures = c.to, 0
 		}
 		r.Failures++
 	case o == session.OutcomeContextTooLong && c.items() > 1:
-		return session.Retrying{MaxItems: int(c.items() / 2)}
+		return session.Retrying{More: r.More, MaxItems: int(c.items() / 2)}
 	case o == session.OutcomeContextTooLong:
 		r.MaxItems, r.ItemBytes = 1, max(minItemBytes, c.text.Len()/2)
 	}

@@ -134,8 +134,8 @@ func (x *Extractor) look(j *job) round {
 	return x.extract(j, &p, b)
 }
 
-// due says why a backlog is to be read now, or nothing. One whose last pass was
-// narrowed was begun before.
+// due says why a backlog is to be read now, or nothing. One that was begun is read to
+// its end.
 func due(p *Project, b session.Backlog, asked bool) session.Trigger {
 	switch {
 	case b.Items == 0:

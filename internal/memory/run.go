@@ -23,14 +23,14 @@ func (x *Extractor) extract(j *job, p *Project, b session.Backlog) round {
 	if !moved && r.chunk.counted(r.answer.outcome) && retry.Failures >= p.Settings.DeadLetterAfter {
 		if undo, ok := x.gate.take(j.id); ok {
 			e.MadeLetter = r.newLetter(retry.Failures)
-			r.undo, moved, retry = undo, true, session.Retrying{}
+			r.undo, moved, retry = undo, true, session.Retrying{More: r.chunk.more}
 		}
 	}
 	if moved {
 		e.From, e.To, e.Bytes = r.chunk.from, r.chunk.to, r.chunk.noteBytes
 	}
 	how := r.store(e)
-	if how == roundAgain && moved && !r.chunk.more && b.Retry.ToN == 0 {
+	if how == roundAgain && moved && !r.chunk.more {
 		j.trigger = ""
 	}
 	return how

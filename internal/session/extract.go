@@ -158,9 +158,10 @@ type Backlog struct {
 	Retry   Retrying
 }
 
-// Retrying is how the next pass of a session is narrower for what its last ones came
-// to. The zero value is none of it.
+// Retrying is what the next pass of a session must know of its last ones. The zero
+// value is that there is nothing to know.
 type Retrying struct {
+	More      bool  // the backlog is read in several passes, and this is not the first
 	ToN       int64 // the pass ends with this item; 0: with what fits
 	MaxItems  int   // the pass has at most so many; 0: what fits
 	ItemBytes int   // so much of its one item is shown; 0: what fits

@@ -3,8 +3,8 @@ UPDATE sessions SET extracted_n = $3, backlog_items = max(0, backlog_items - $4)
 WHERE row = $1 AND extracted_n = $2
 
 -- name: set_retry
-INSERT INTO extract_retries (session, to_n, max_items, item_bytes, failures) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (session) DO UPDATE SET to_n = $2, max_items = $3, item_bytes = $4, failures = $5
+INSERT INTO extract_retries (session, more, to_n, max_items, item_bytes, failures) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (session) DO UPDATE SET more = $2, to_n = $3, max_items = $4, item_bytes = $5, failures = $6
 
 -- name: clear_retry
 DELETE FROM extract_retries WHERE session = $1
@@ -35,7 +35,7 @@ DELETE FROM dead_letters WHERE row IN (SELECT row FROM dead_letters WHERE sessio
 
 -- name: backlog
 SELECT s.project, s.extracted_n, s.backlog_items, s.backlog_bytes,
-    coalesce(r.to_n, 0), coalesce(r.max_items, 0), coalesce(r.item_bytes, 0), coalesce(r.failures, 0)
+    coalesce(r.more, 0), coalesce(r.to_n, 0), coalesce(r.max_items, 0), coalesce(r.item_bytes, 0), coalesce(r.failures, 0)
 FROM sessions s LEFT JOIN extract_retries r ON r.session = s.row WHERE s.id = $1
 
 -- name: backlogs

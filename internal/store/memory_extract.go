@@ -84,7 +84,7 @@ func setRetry(c *connection, row int64, r session.Retrying) (err error) {
 	if r == (session.Retrying{}) {
 		_, err = c.exec("clear_retry", row)
 	} else {
-		_, err = c.exec("set_retry", row, r.ToN, r.MaxItems, r.ItemBytes, r.Failures)
+		_, err = c.exec("set_retry", row, r.More, r.ToN, r.MaxItems, r.ItemBytes, r.Failures)
 	}
 	return err
 }
@@ -92,13 +92,14 @@ func setRetry(c *connection, row int64, r session.Retrying) (err error) {
 // Backlog returns what extraction has before it in a session.
 func (s *Store) Backlog(ctx context.Context, id session.ID) (b session.Backlog, err error) {
 	err = s.reader.one(ctx, "backlog", []any{string(id)}, func(rows *sql.Rows) error {
-		return rows.Scan(&b.Project, &b.Pointer, &b.Items, &b.Bytes, &b.Retry.ToN, &b.Retry.MaxItems, &b.Retry.ItemBytes, &b.Retry.Failures)
+		return rows.Scan(&b.Project, &b.Pointer, &b.Items, &b.Bytes, &b.Retry.More, &b.Retry.ToN, &b.Retry.MaxItems, &b.Retry.ItemBytes, &b.Retry.Failures)
 	})
 	return b, s.readError(id, err)
 }
 
 // Backlogs returns the sessions of a project whose items after the pointer have
-// notes of at least minBytes, and those whose next pass is narrowed, in no order.
+// notes of at least minBytes, and those of which more is to be read or
+// read again, in no order.
 func (s *Store) Backlogs(ctx context.Context, project string, minBytes int64) ([]session.ID, error) {
 	var ids []session.ID
 	err := s.reader.each(ctx, "backlogs", []any{project, minBytes}, func(rows *sql.Rows) (bool, error) {

@@ -18,9 +18,10 @@ UPDATE sessions SET
 
 CREATE INDEX backlogs ON sessions (project, backlog_bytes, backlog_items) WHERE backlog_bytes > 0;
 
--- How the next pass of a session is narrower than others.
+-- What the next pass of a session must know of its last ones: session.Retrying.
 CREATE TABLE extract_retries (
     session    INTEGER PRIMARY KEY,
+    more       BIGINT NOT NULL,
     to_n       BIGINT NOT NULL,
     max_items  BIGINT NOT NULL,
     item_bytes BIGINT NOT NULL,
