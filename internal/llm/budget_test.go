@@ -1,0 +1,110 @@
+package llm
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// A service that counts in the same way never sees more than it allows, whatever is
+// asked for and whenever.
+func TestBudgetIsNeverMoreThanTheServiceAllows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perMinute = 30_000
+		b := NewBudget(perMinute)
+		service := rate.NewLimiter(perMinute/60, perMinute)
+		begun, sent := time.Now(), int64(0)
+		for i := range 200 {
+			tokens := int64(i * 137 % 28_500)
+			wait, _ := b.Take(tokens)
+			time.Sleep(wait)
+			time.Sleep(time.Duration(i%7) * 50 * time.Millisecond) // on its way
+			if !service.AllowN(time.Now(), int(tokens)) {
+				t.Fatalf("request %d of %d tokens is refused", i, tokens)
+			}
+			sent += tokens
+		}
+		if most := float64(perMinute) * (1 + time.Since(begun).Minutes()); float64(sent) < 0.9*(most-perMinute) {
+			t.Errorf("%d tokens in %v: the budget is not used", sent, time.Since(begun))
+		}
+	})
+}
+
+func TestBudgetTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(60_000) // 57,000, or 950 a second
+		first, _ := b.Take(b.MaxTokens())
+		second, giveBack := b.Take(9500)
+		third, _ := b.Take(950)
+		if first != 0 || second != 10*time.Second || third != 11*time.Second {
+			t.Errorf("waits are %v, %v and %v, want 0s, 10s and 11s", first, second, third)
+		}
+		giveBack()
+		if fourth, _ := b.Take(0); fourth >= 11*time.Second {
+			t.Errorf("what was given back is still waited for: %v", fourth)
+		}
+	})
+}
+
+func TestBudgetSettles(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		taken, counted int64
+		want           time.Duration
+	}{
+		{"as taken", 57_000, 57_000, time.Second},
+		{"less", 57_000, 57_000 - 950*5, 0},
+		{"more", 57_000 - 950*5, 57_000, time.Second},
+		{"not counted", 57_000, 0, time.Second},
+		{"above all bounds", 57_000, math.MaxInt64, time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := NewBudget(60_000)
+				b.Take(test.taken)
+				b.Settle(test.taken, test.counted)
+				if wait, _ := b.Take(950); wait != test.want {
+					t.Errorf("the next waits %v, want %v", wait, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestBudgetHasBounds(t *testing.T) {
+	var none *Budget
+	if wait, giveBack := none.Take(math.MaxInt64); wait != 0 || none.MaxTokens() != math.MaxInt64 {
+		t.Error("no budget is a limit")
+	} else {
+		giveBack()
+		none.Settle(1, 2)
+	}
+	for _, perMinute := range []int64{math.MinInt64, -1, 0, 1, 20, math.MaxInt64} {
+		b := NewBudget(perMinute)
+		if wait, _ := b.Take(math.MaxInt64); wait != 0 || b.MaxTokens() < 1 {
+			t.Errorf("budget of %d: the first request waits %v, the largest is %d", perMinute, wait, b.MaxTokens())
+		}
+	}
+}
+
+func TestWindowKeepsRoomForTheAnswer(t *testing.T) {
+	for _, test := range []struct {
+		window Window
+		want   int64
+	}{
+		{Window{}, 128_000 - 8192},
+		{Window{ContextTokens: 200_000}, 200_000 - 8192},
+		{Window{ContextTokens: 200_000, OutputTokens: 64_000}, 136_000},
+		{Window{ContextTokens: 8192}, 4096},
+		{Window{ContextTokens: 8192, OutputTokens: 1000}, 7192},
+		{Window{ContextTokens: 1000, OutputTokens: 1000}, 500},
+		{Window{ContextTokens: 1}, 1},
+	} {
+		if got := test.window.InputTokens(); got != test.want {
+			t.Errorf("%+v takes %d, want %d", test.window, got, test.want)
+		}
+	}
+}
