@@ -7,7 +7,7 @@ import "encoding/json"
 // A tool that itself left bytes out of Content says how many in Unseen. One that
 // chose a head and a tail of a longer output for Content sets Full to the whole
 // that it collected, and Unseen to the bytes produced less len(*Content). Who
-// replaces Content or Unseen replaces both.
+// replaces one of Content, Unseen and Full replaces all three.
 type Output struct {
 	Summary string  // one or two lines, at most 4096 bytes, never blank
 	Content *string // nil when there is none

@@ -29,6 +29,8 @@ type Tool interface {
 
 // Call is one call of a tool.
 type Call struct {
+	SessionID  session.ID      // that it belongs to
+	N          int64           // its number in the session's history
 	Arguments  json.RawMessage // a JSON object
 	LimitBytes int             // how much of the content will be kept
 	// Progress shows a line of progress to whoever watches the stream. Never nil;

@@ -80,7 +80,8 @@ func (r *run) commitResult(ctx context.Context, s *step, i int, out session.Outp
 func (r *run) settle(s *step, i int, out session.Output, how outcome) session.Event {
 	call := s.calls[i]
 	name := call.ToolCall.Tool
-	result, broken := Settle(call.N, name, out, s.limits[i])
+	n := s.firstN + int64(i)
+	result, broken := Settle(call.N, name, out, s.limits[i], r.keeper(n))
 	m := r.engine.Metrics
 	if broken {
 		r.log.Warn().Str("tool", m.toolLabel(name)).Msg("tool returned no usable summary")
@@ -89,11 +90,19 @@ func (r *run) settle(s *step, i int, out session.Output, how outcome) session.Ev
 		r.log.Warn().Str("tool", m.toolLabel(name)).Int64("dropped_bytes", cut.DroppedBytes).Int("limit_bytes", cut.Limit).Msg("tool output truncated")
 	}
 	m.result(name, how, result)
-	item := session.Item{N: s.firstN + int64(i), SessionID: r.turn.SessionID, TurnID: r.turn.ID, At: session.Now(), Kind: session.KindToolResult, ToolResult: &result}
+	item := session.Item{N: n, SessionID: r.turn.SessionID, TurnID: r.turn.ID, At: session.Now(), Kind: session.KindToolResult, ToolResult: &result}
 	s.mu.Lock()
 	s.results[i] = &item
 	s.mu.Unlock()
 	return r.itemEvent(&item)
+}
+
+// keeper keeps the whole output of result n; nil where nothing is kept.
+func (r *run) keeper(n int64) func(whole string) session.KeptOutput {
+	if r.engine.Keeper == nil {
+		return nil
+	}
+	return func(whole string) session.KeptOutput { return r.engine.Keeper.Keep(r.turn.SessionID, n, whole) }
 }
 
 func (r *run) interceptedCall(call session.Item) Call {
@@ -135,7 +144,7 @@ func (r *run) output(ctx context.Context, call Call, raw string, limit int) (ses
 			answered = true
 			return *answer, nil
 		}
-		out, err := t.Run(ctx, tool.Call{Arguments: call.Arguments, LimitBytes: limit, Progress: progress.show})
+		out, err := t.Run(ctx, tool.Call{SessionID: call.Session, N: call.N, Arguments: call.Arguments, LimitBytes: limit, Progress: progress.show})
 		return out, told(err)
 	})
 	r.engine.Metrics.toolDuration(call.Tool, time.Since(started))

@@ -32,7 +32,9 @@ type Verdict struct {
 }
 
 // AfterTool sees the full output of each call, that of synthetic results too, and
-// returns what takes its place, often the same. It runs at once for many calls.
+// returns what takes its place, often the same. One that replaces Content replaces
+// Unseen and Full too; the Full of a replaced Content is dropped, so that nothing is
+// kept which was taken out. It runs at once for many calls.
 type AfterTool func(ctx context.Context, call Call, out session.Output) session.Output
 
 // before runs the interceptors in order until one answers.
@@ -59,7 +61,7 @@ func (e *Engine) after(ctx context.Context, call Call, out session.Output) (sess
 	defer cancel()
 	replaced, failure := guard(limited, func(ctx context.Context) (session.Output, error) {
 		for _, intercept := range e.After {
-			out = intercept(ctx, call, out)
+			out = intercept.replace(ctx, call, out)
 		}
 		return out, nil
 	})
@@ -71,6 +73,23 @@ func (e *Engine) after(ctx context.Context, call Call, out session.Output) (sess
 		return failedOutput(fmt.Sprintf("%s: its result was lost", call.Tool), "An interceptor did not return. The tool did run."), outcomeTimeout
 	}
 	return replaced, ""
+}
+
+// replace runs one interceptor. What it took out of Content must not live on in Full.
+func (a AfterTool) replace(ctx context.Context, call Call, out session.Output) session.Output {
+	had := textOf(out.Content) // which it may change in place
+	replaced := a(ctx, call, out)
+	if replaced.Full == out.Full && textOf(replaced.Content) != had {
+		replaced.Full = ""
+	}
+	return replaced
+}
+
+func textOf(content *string) string {
+	if content == nil {
+		return ""
+	}
+	return *content
 }
 
 func failedOutput(summary, content string) session.Output {

@@ -19,7 +19,11 @@ const (
 // interceptors, and the history. It cleans the texts, then cuts the content to at
 // most limit bytes. A summary that is blank or too long is replaced, and broken
 // says so. Settling a settled content again changes nothing.
-func Settle(callN int64, toolName string, out session.Output, limit int) (result session.ToolResult, broken bool) {
+//
+// Of a content that is cut, keep is given the whole before the cut: what the limit
+// measures, or the Full of a tool that chose from a longer output. What it returns
+// goes into the result, and changes nothing of its texts. A nil keep keeps nothing.
+func Settle(callN int64, toolName string, out session.Output, limit int, keep func(whole string) session.KeptOutput) (result session.ToolResult, broken bool) {
 	result = session.ToolResult{CallN: callN, Tool: toolName, Failed: out.Failed, Summary: session.Clean(out.Summary)}
 	content := ""
 	if out.Content != nil {
@@ -36,6 +40,7 @@ func Settle(callN int64, toolName string, out session.Output, limit int) (result
 	capped, dropped := truncate(content, out.Unseen, limit)
 	result.Content = &capped
 	if dropped > 0 {
+		result.KeptOutput = kept(content, out.Full, keep)
 		result.Truncated = &session.Truncated{
 			Limit:         limit,
 			OriginalBytes: originalBytes,
@@ -44,6 +49,18 @@ func Settle(callN int64, toolName string, out session.Output, limit int) (result
 		}
 	}
 	return result, broken
+}
+
+// kept keeps a whole output, unless there is nothing of it.
+func kept(content, full string, keep func(string) session.KeptOutput) *session.KeptOutput {
+	if full != "" {
+		content = session.Clean(full)
+	}
+	if keep == nil || content == "" {
+		return nil
+	}
+	k := keep(content)
+	return &k
 }
 
 // truncate cuts s to at most limit bytes, on a rune boundary, and ends it with a

@@ -54,7 +54,7 @@ func checkCut(t interface {
 	Fatalf(string, ...any)
 }, raw string, unseen int64, limit int) {
 	t.Helper()
-	result, _ := Settle(1, "Echo", session.Output{Summary: "s", Content: &raw, Unseen: unseen}, limit)
+	result, _ := Settle(1, "Echo", session.Output{Summary: "s", Content: &raw, Unseen: unseen}, limit, nil)
 	got, original := *result.Content, session.Clean(raw)
 	if !utf8.ValidString(got) || strings.ContainsRune(got, 0) {
 		t.Fatalf("stored text is not clean: %q", got)
@@ -78,7 +78,7 @@ func checkCut(t interface {
 	if len(original) > limit && cut.KeptBytes < int64(limit-128) {
 		t.Fatalf("kept %d bytes of a limit of %d: more than 128 bytes went to the note", cut.KeptBytes, limit)
 	}
-	again, _ := Settle(1, "Echo", session.Output{Summary: "s", Content: &got}, limit)
+	again, _ := Settle(1, "Echo", session.Output{Summary: "s", Content: &got}, limit, nil)
 	if *again.Content != got || again.Truncated != nil {
 		t.Fatalf("cutting again changed the text: %q", *again.Content)
 	}
@@ -124,7 +124,7 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.want.CallN, c.want.Tool = 7, "Echo"
-			got, broken := Settle(7, "Echo", c.out, 200)
+			got, broken := Settle(7, "Echo", c.out, 200, nil)
 			if diff := cmp.Diff(c.want, got); diff != "" || broken != c.broken {
 				t.Errorf("Settle: broken %v, want %v; (-want +got)\n%s", broken, c.broken, diff)
 			}
@@ -139,7 +139,7 @@ func BenchmarkCut24MB(b *testing.B) {
 	out := session.Output{Summary: "Bash: exit 0", Content: &huge}
 	b.ReportAllocs()
 	for b.Loop() {
-		result, _ := Settle(1, "Bash", out, 16384)
+		result, _ := Settle(1, "Bash", out, 16384, nil)
 		if len(*result.Content) > 16384 {
 			b.Fatal("not cut")
 		}

@@ -27,8 +27,16 @@ type Log interface {
 	Emit(ev session.Event)
 }
 
+// Keeper keeps the whole of outputs that the limit cuts. It is safe for concurrent
+// use.
+type Keeper interface {
+	// Keep keeps the output of result n of a session and says how that went, as the
+	// result will say it. It must not fail a turn.
+	Keep(id session.ID, n int64, whole string) session.KeptOutput
+}
+
 // Config is what an engine is made of. Its zero fields are mistakes, but for
-// Instructions, RecallMaxBytes and the interceptors.
+// Instructions, RecallMaxBytes, the interceptors and Keeper.
 type Config struct {
 	Provider       llm.Provider
 	Tools          *tool.Set
@@ -36,6 +44,7 @@ type Config struct {
 	RecallMaxBytes int    // of History.Recall that a request tells; at least manifest.MinLimitBytes count
 	Before         []BeforeTool
 	After          []AfterTool
+	Keeper         Keeper // nil keeps nothing
 
 	MaxSteps        int           // model requests in one turn
 	MaxCallsPerStep int           // calls of one answer that become items
