@@ -30,7 +30,7 @@ const project = "default"
 // world is a store, a host and an extractor, with a model in the test's own process
 // unless the setup names another.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	step     time.Duration // between two looks at something that will happen
 	dir      string
 	setup    setup
@@ -50,11 +50,16 @@ type setup struct {
 	secrets  []string
 	backoff  time.Duration
 	staged   func(string)
+	dir      string
+	around   func(commit func() error) error // what happens around a commit of memory
 }
 
-func newWorld(t *testing.T, s setup) *world {
+func newWorld(t testing.TB, s setup) *world {
 	t.Helper()
 	w := &world{t: t, step: 2 * time.Millisecond, dir: t.TempDir(), setup: s, model: &model{}, log: &logBuffer{}}
+	if s.dir != "" {
+		w.dir = s.dir
+	}
 	if w.setup.provider == nil {
 		w.setup.provider = w.model
 	}
@@ -138,7 +143,11 @@ func (h refusingHost) Commit(ctx context.Context, id session.ID, b *session.Batc
 	if err := h.w.refuse.Load(); err != nil {
 		return *err
 	}
-	return h.w.host.Commit(ctx, id, b, stored)
+	commit := func() error { return h.w.host.Commit(ctx, id, b, stored) }
+	if h.w.setup.around != nil {
+		return h.w.setup.around(commit)
+	}
+	return commit()
 }
 
 type logBuffer struct {
@@ -173,10 +182,7 @@ func (w *world) session(items ...session.Item) session.ID {
 // have done. Nobody is told.
 func (w *world) add(id session.ID, items ...session.Item) {
 	w.t.Helper()
-	history, err := w.store.History(w.t.Context(), id)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	b := w.backlog(id)
 	turn := session.Turn{ID: session.NewTurnID(), SessionID: id, State: session.TurnQueued, Input: "input", Mode: session.ModeEnqueue, CreatedAt: session.Now()}
 	queued, started, final := turn, turn, turn
 	started.State, started.StartedAt = session.TurnRunning, session.Now()
@@ -189,7 +195,7 @@ func (w *world) add(id session.ID, items ...session.Item) {
 	events := []session.Event{first, second}
 	for i, item := range items {
 		ev := event(session.EventItem)
-		item.N, item.SessionID, item.TurnID, item.At = int64(len(history)+i+1), id, turn.ID, ev.At
+		item.N, item.SessionID, item.TurnID, item.At = b.Pointer+b.Items+int64(i+1), id, turn.ID, ev.At
 		ev.Item = &item
 		events = append(events, ev)
 	}

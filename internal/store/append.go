@@ -79,7 +79,11 @@ func (p *plan) apply(c *connection) (lastSeq int64, err error) {
 // advanceSession checks the lease and moves the session's counters.
 func (p *plan) advanceSession(c *connection) (row, lastSeq int64, err error) {
 	args := []any{string(p.lease.SessionID), p.lease.Generation, len(p.entries), p.queued, p.running, int64(p.at), p.items, p.noteBytes}
-	err = c.queryRow("append_session", args, &row, &lastSeq)
+	var backlogItems int64
+	err = c.queryRow("append_session", args, &row, &lastSeq, &backlogItems)
+	if err == nil && p.items > 0 && backlogItems == p.items {
+		_, err = c.exec("begin_backlog", row)
+	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return row, lastSeq, err
 	}

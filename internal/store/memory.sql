@@ -1,6 +1,10 @@
 -- name: move_pointer
-UPDATE sessions SET extracted_n = $3, backlog_items = max(0, backlog_items - $4), backlog_bytes = max(0, backlog_bytes - $5)
+UPDATE sessions SET extracted_n = $3, backlog_items = max(0, backlog_items - $4), backlog_bytes = max(0, backlog_bytes - $5),
+    backlogged = backlog_items > $4
 WHERE row = $1 AND extracted_n = $2
+
+-- name: begin_backlog
+UPDATE sessions SET backlogged = 1 WHERE row = $1
 
 -- name: set_retry
 INSERT INTO extract_retries (session, more, to_n, max_items, item_bytes, failures) VALUES ($1, $2, $3, $4, $5, $6)
@@ -39,12 +43,12 @@ SELECT s.project, s.extracted_n, s.backlog_items, s.backlog_bytes,
 FROM sessions s LEFT JOIN extract_retries r ON r.session = s.row WHERE s.id = $1
 
 -- name: backlogs
-SELECT id FROM sessions INDEXED BY backlogs WHERE project = $1 AND backlog_bytes > 0 AND backlog_bytes >= $2
+SELECT id FROM sessions INDEXED BY backlogs WHERE project = $1 AND backlogged = 1 AND backlog_bytes >= $2
 UNION SELECT s.id FROM extract_retries r JOIN sessions s ON s.row = r.session WHERE s.project = $1
 
 -- name: backlog_total
 SELECT coalesce(sum(backlog_items), 0), coalesce(sum(backlog_bytes), 0)
-FROM sessions INDEXED BY backlogs WHERE project = $1 AND backlog_bytes > 0
+FROM sessions INDEXED BY backlogs WHERE project = $1 AND backlogged = 1
 
 -- name: notes
 SELECT l.n, l.code, CASE l.code WHEN 16 THEN coalesce(l.text, t.input) WHEN 17 THEN l.text WHEN 22 THEN l.text END,

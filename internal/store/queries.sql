@@ -48,7 +48,7 @@ DELETE FROM graves WHERE session = $1
 UPDATE sessions SET last_seq = last_seq + $3, queued = queued + $4, running = running + $5, updated_at = $6,
     backlog_items = backlog_items + $7, backlog_bytes = backlog_bytes + $8
 WHERE id = $1 AND generation = $2
-RETURNING row, last_seq
+RETURNING row, last_seq, backlog_items
 
 -- name: insert_turn
 INSERT INTO turns (session, id, state, input, mode, created_at, started_at, ended_at,

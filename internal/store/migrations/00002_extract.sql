@@ -5,6 +5,7 @@
 ALTER TABLE sessions ADD COLUMN extracted_n   BIGINT NOT NULL DEFAULT 0; -- the pointer: last item consumed
 ALTER TABLE sessions ADD COLUMN backlog_items BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN backlog_bytes BIGINT NOT NULL DEFAULT 0; -- of session.Note
+ALTER TABLE sessions ADD COLUMN backlogged    BIGINT NOT NULL DEFAULT 0; -- 1: there are such items
 
 UPDATE sessions SET
     backlog_items = (SELECT count(*) FROM log l WHERE l.session = sessions.row AND l.n IS NOT NULL),
@@ -16,7 +17,11 @@ UPDATE sessions SET
             ELSE 0 END), 0)
         FROM log l LEFT JOIN turns t ON t.row = l.turn WHERE l.session = sessions.row AND l.n IS NOT NULL);
 
-CREATE INDEX backlogs ON sessions (project, backlog_bytes, backlog_items) WHERE backlog_bytes > 0;
+UPDATE sessions SET backlogged = backlog_items > 0;
+
+-- Of columns that change only with the first item after a pointer, and with the last:
+-- an index over the sizes would be written with each append.
+CREATE INDEX backlogs ON sessions (project) WHERE backlogged = 1;
 
 -- What the next pass of a session must know of its last ones: session.Retrying.
 CREATE TABLE extract_retries (
