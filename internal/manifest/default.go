@@ -37,6 +37,7 @@ func Default() *Manifest {
 				ConsolidationThresholdBytes:   1 << 20,
 				RecallMaxBytes:                4096,
 			},
+			Compaction: Compaction{MaxCalls: 4, SummaryMaxBytes: 8192},
 		},
 	}
 }

@@ -82,7 +82,7 @@ func (l *loader) check(tree *node, scratch any, layer bool) {
 	f := filler{&l.problems, layer}
 	f.fill(reflect.ValueOf(scratch).Elem(), tree, "", "")
 	l.checkPair(tree.at("worker"), "worker", "instructions", "instructions_file")
-	for _, path := range []string{"model", "memory.extract_model", "memory.consolidation_model"} {
+	for _, path := range append([]string{"model"}, furtherModels()...) {
 		l.checkPair(tree.at(path), path, "api_key_env", "api_key_file")
 	}
 }
@@ -124,8 +124,9 @@ func (l *loader) settings(tree *node) Settings {
 	l.quietly(&s, tree)
 	main := tree.at("model")
 	s.Model = l.model(main, "model")
-	s.Memory.ExtractModel = l.memoryModel(main, tree, "memory.extract_model")
-	s.Memory.ConsolidationModel = l.memoryModel(main, tree, "memory.consolidation_model")
+	s.Memory.ExtractModel = l.furtherModel(main, tree, "memory.extract_model")
+	s.Memory.ConsolidationModel = l.furtherModel(main, tree, "memory.consolidation_model")
+	s.Compaction.Model = l.furtherModel(main, tree, "compaction.model")
 	if s.Worker.InstructionsFile != "" {
 		text, err := readText(s.Worker.InstructionsFile, maxFileBytes)
 		if err != nil {
@@ -152,8 +153,8 @@ func (l *loader) withModel(tree *node) *node {
 	return l.override(tree, "--model", "model", keys)
 }
 
-// memoryModel is the main model, changed by the section at path.
-func (l *loader) memoryModel(main, tree *node, path string) Model {
+// furtherModel is the main model, changed by the section at path.
+func (l *loader) furtherModel(main, tree *node, path string) Model {
 	own := tree.at(path)
 	if own == nil {
 		return l.model(main, "model")

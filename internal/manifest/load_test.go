@@ -66,7 +66,7 @@ func TestLoadWithoutFiles(t *testing.T) {
 	}
 	want := Default()
 	want.Store.Dir = filepath.Join(dir, "loadline-data")
-	want.Memory.ExtractModel, want.Memory.ConsolidationModel = want.Model, want.Model
+	want.Memory.ExtractModel, want.Memory.ConsolidationModel, want.Compaction.Model = want.Model, want.Model, want.Model
 	want.Projects = map[string]Project{"default": {Root: dir, Permission: PermissionRead, Settings: want.Settings}}
 	if diff := cmp.Diff(want, m, unplaced()); diff != "" {
 		t.Errorf("Load() without files: %s", diff)

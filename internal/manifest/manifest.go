@@ -73,7 +73,7 @@ func (m *Manifest) Files() []string {
 		all = append(all, project.Settings)
 	}
 	for _, s := range all {
-		for _, model := range []Model{s.Model, s.Memory.ExtractModel, s.Memory.ConsolidationModel} {
+		for _, model := range []Model{s.Model, s.Memory.ExtractModel, s.Memory.ConsolidationModel, s.Compaction.Model} {
 			if model.APIKeyFile != "" {
 				files[model.APIKeyFile] = true
 			}

@@ -38,6 +38,15 @@ type Model struct {
 	// Auth is the header that carries the key: "bearer" or "x-api-key". Default:
 	// that of the client library; x-api-key with a BaseURL. Only for anthropic.
 	Auth string `toml:"auth,omitempty" oneof:"bearer x-api-key"`
+	// ContextWindow is how many tokens the model takes, its answer included.
+	// Default 0: from a table of known models, else 128,000.
+	ContextWindow int64 `toml:"context_window,omitempty" min:"1024" max:"1000000000"`
+	// MaxOutputTokens bounds one answer. Default 0: the provider's own; 8192 for
+	// anthropic.
+	MaxOutputTokens int64 `toml:"max_output_tokens,omitempty" min:"1" max:"1000000000"`
+	// InputTokensPerMinute is what the service allows the key; all models of this
+	// server with the same service and key share it. Default 0: no limit.
+	InputTokensPerMinute int64 `toml:"input_tokens_per_minute,omitempty" min:"1000" max:"1000000000"`
 	// MaxAttempts bounds the requests for one answer. Default 4.
 	MaxAttempts int `toml:"max_attempts" min:"1" max:"100"`
 	// RetryMaxWait bounds the wait before another attempt. Default 30s.

@@ -17,6 +17,9 @@ base_url = "https://low.example"
 api_key_env = "LOW_KEY"
 api_version = "2023-06-01"
 auth = "bearer"
+context_window = 8192
+max_output_tokens = 1000
+input_tokens_per_minute = 30000
 max_attempts = 7
 `
 
@@ -26,10 +29,11 @@ var modelLayers = []struct {
 	change     func(*Model)
 }{
 	{"nothing", "", func(*Model) {}},
-	{"the name", "name = 'high'", func(m *Model) { m.Name = "high" }},
+	{"the name", "name = 'high'", func(m *Model) { m.Name, m.ContextWindow, m.MaxOutputTokens = "high", 0, 0 }},
 	{"an ordinary key", "max_attempts = 2", func(m *Model) { m.MaxAttempts = 2 }},
-	{"another variable", "api_key_env = 'B'", func(m *Model) { m.APIKeyEnv = "B" }},
-	{"a file", "api_key_file = '/b'", func(m *Model) { m.APIKeyEnv, m.APIKeyFile = "", "/b" }},
+	{"its own window", "name = 'high'\ncontext_window = 4096", func(m *Model) { m.Name, m.ContextWindow, m.MaxOutputTokens = "high", 4096, 0 }},
+	{"another variable", "api_key_env = 'B'", func(m *Model) { m.APIKeyEnv, m.InputTokensPerMinute = "B", 0 }},
+	{"a file", "api_key_file = '/b'", func(m *Model) { m.APIKeyEnv, m.APIKeyFile, m.InputTokensPerMinute = "", "/b", 0 }},
 	{"the same provider", "provider = 'anthropic'", func(m *Model) {
 		*m = Model{Provider: "anthropic", Name: "low", APIKeyEnv: "ANTHROPIC_API_KEY"}
 	}},
@@ -46,6 +50,7 @@ func TestModelsNeverTakeAKeyToAnotherService(t *testing.T) {
 	low := Default().Model
 	low.Provider, low.Name, low.BaseURL, low.APIKeyEnv = "anthropic", "low", "https://low.example", "LOW_KEY"
 	low.APIVersion, low.Auth, low.MaxAttempts = "2023-06-01", "bearer", 7
+	low.ContextWindow, low.MaxOutputTokens, low.InputTokensPerMinute = 8192, 1000, 30_000
 	for _, test := range modelLayers {
 		want := low
 		test.change(&want)
@@ -74,6 +79,10 @@ func TestModelsNeverTakeAKeyToAnotherService(t *testing.T) {
 			}
 			if diff := cmp.Diff(low, m.Memory.ConsolidationModel); diff != "" {
 				t.Errorf("the model for consolidations: %s", diff)
+			}
+			m = load(t, map[string]string{"site.toml": lowModel + "[compaction.model]\n" + test.keys})
+			if diff := cmp.Diff(want, m.Compaction.Model); diff != "" {
+				t.Errorf("over it for compactions: %s", diff)
 			}
 		})
 	}

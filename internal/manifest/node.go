@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -181,24 +182,36 @@ func merge(low, high *node, path string) *node {
 }
 
 // replaced lists the keys of a table that a higher layer does not inherit, because
-// of what it sets: a key for one service must never go to another.
+// of what it sets: a key for one service must never go to another, and what one
+// model takes says nothing of another.
 func replaced(path string, high *node) []string {
-	sets := func(key string) bool { return high.table[key] != nil }
-	switch {
-	case path == "worker" && (sets("instructions") || sets("instructions_file")):
-		return []string{"instructions", "instructions_file"}
-	case !isModel(path):
-		return nil
-	case sets("provider") || sets("base_url"):
-		return []string{"provider", "base_url", "api_key_env", "api_key_file", "api_version", "auth"}
-	case sets("api_key_env") || sets("api_key_file"):
-		return []string{"api_key_env", "api_key_file"}
+	sets := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return high.table[key] != nil })
 	}
-	return nil
+	if path == "worker" && sets("instructions", "instructions_file") {
+		return []string{"instructions", "instructions_file"}
+	}
+	if !isModel(path) {
+		return nil
+	}
+	var keys []string
+	switch {
+	case sets("provider", "base_url"):
+		keys = []string{"provider", "base_url", "api_key_env", "api_key_file", "api_version", "auth", "input_tokens_per_minute"}
+	case sets("api_key_env", "api_key_file"):
+		keys = []string{"api_key_env", "api_key_file", "input_tokens_per_minute"}
+	}
+	if sets("provider", "base_url", "name") {
+		keys = append(keys, "context_window", "max_output_tokens")
+	}
+	return keys
 }
 
-func isModel(path string) bool {
-	return path == "model" || path == "memory.extract_model" || path == "memory.consolidation_model"
+func isModel(path string) bool { return path == "model" || slices.Contains(furtherModels(), path) }
+
+// furtherModels are the sections of models that start from the main one.
+func furtherModels() []string {
+	return []string{"compaction.model", "memory.extract_model", "memory.consolidation_model"}
 }
 
 // join makes a dotted key; a part that TOML would quote is quoted.

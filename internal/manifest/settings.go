@@ -32,6 +32,8 @@ type Settings struct {
 	Worker Worker          `toml:"worker"`
 	Tools  map[string]Tool `toml:"tools,omitempty" keys:"tool"`
 	Memory Memory          `toml:"memory"`
+	// Compaction makes old messages short when a history outgrows its model.
+	Compaction Compaction `toml:"compaction"`
 }
 
 // ToolEnabled tells whether the tool of this name, exact case, is switched on. A
@@ -98,6 +100,19 @@ type Memory struct {
 	// their sections set; after Load they are whole.
 	ExtractModel       Model `toml:"extract_model"`
 	ConsolidationModel Model `toml:"consolidation_model"`
+}
+
+// Compaction is the section [compaction]: how the oldest part of a history that does
+// not fit its model any more is made short. The history itself is never changed.
+type Compaction struct {
+	// MaxCalls bounds the model requests of one compaction. Default 4; 0 asks no
+	// model: what was said is then shortened by rule.
+	MaxCalls int `toml:"max_calls" min:"0" max:"100"`
+	// SummaryMaxBytes bounds what stands for the old part. Default 8192.
+	SummaryMaxBytes int `toml:"summary_max_bytes" min:"1024" max:"1048576"`
+	// Model starts from the main model and changes what its section sets; after
+	// Load it is whole.
+	Model Model `toml:"model"`
 }
 
 // Project is a section [projects.NAME], and the settings that hold in it.
