@@ -24,12 +24,16 @@ import (
 	"loadline/internal/llm/llmtest"
 	"loadline/internal/llm/openai"
 	"loadline/internal/manifest"
+	"loadline/internal/memory"
 	"loadline/internal/session"
 	"loadline/internal/store"
 	"loadline/internal/stream"
 	"loadline/internal/tool"
 	"loadline/internal/worker"
 )
+
+// providerKey is the key that the server is configured with.
+const providerKey = "sk-test-PROVIDER-0001"
 
 // world is a server with all that it needs, in the process of the test.
 type world struct {
@@ -38,9 +42,11 @@ type world struct {
 	manifest *manifest.Manifest
 	log      zerolog.Logger // shown when the test fails
 
-	store *store.Store
-	host  *host.Host
-	stop  func() // as a signal would; also at the end of the test
+	store   *store.Store
+	host    *host.Host
+	metrics *worker.Metrics
+	memory  *memory.Extractor // nil when the manifest has none
+	stop    func()            // as a signal would; also at the end of the test
 }
 
 // setup says what is special about a world.
@@ -102,6 +108,7 @@ func (w *world) boot() {
 	}
 	registry := prometheus.NewRegistry()
 	w.host = w.newHost(registry, w.setup.tools...)
+	w.startMemory(registry)
 	server, err := api.New(api.Config{
 		Sessions: sessions{w.host, w.store}, SessionLog: w.store, Turns: w.host, TurnLog: w.store, Streams: w.host, History: w.store,
 		Projects: noProjects{}, Contract: loadline.Contract(),
@@ -123,6 +130,11 @@ func (w *world) boot() {
 	if err := w.host.Recover(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
+	if w.memory != nil {
+		if err := w.memory.Recover(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	stopped := false
 	w.stop = func() {
 		if !stopped {
@@ -142,6 +154,9 @@ func (w *world) shutDown(server *api.Server, served <-chan error) {
 	if err := <-served; err != nil {
 		w.t.Errorf("serve: %v", err)
 	}
+	if w.memory != nil {
+		w.memory.Stop()
+	}
 	if err := w.store.Close(); err != nil {
 		w.t.Errorf("close the store: %v", err)
 	}
@@ -152,13 +167,14 @@ func (w *world) newHost(registry *prometheus.Registry, tools ...tool.Tool) *host
 	w.t.Helper()
 	settings := w.manifest.Projects[w.manifest.DefaultProject()].Settings
 	set := tool.NewSet(tools...)
+	w.metrics = worker.NewMetrics(registry, set.Names(), []string{"openai", "anthropic", "demo"})
 	engine, err := worker.New(settings.Worker.ToolOutput, worker.Config{
 		Provider: w.provider(), Tools: set, Before: w.setup.before, After: w.setup.after,
 		Instructions: settings.Worker.Instructions,
 		MaxSteps:     settings.Worker.MaxSteps, MaxCallsPerStep: settings.Worker.MaxCallsPerStep,
 		MaxAttempts: settings.Model.MaxAttempts, RetryMaxWait: time.Duration(settings.Model.RetryMaxWait),
 		ToolTimeout: time.Duration(settings.Worker.ToolTimeout),
-		Metrics:     worker.NewMetrics(registry, set.Names(), []string{"openai", "anthropic", "demo"}), Log: w.log,
+		Metrics:     w.metrics, Log: w.log,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -171,8 +187,34 @@ func (w *world) newHost(registry *prometheus.Registry, tools ...tool.Tool) *host
 			return topic{stream.NewTopic(id, lastSeq, w.store, streams)}
 		},
 		Projects: map[string]host.Project{"default": project}, DefaultProject: "default", Orphan: project,
+		TurnEnded: func(id session.ID) {
+			if w.memory != nil {
+				w.memory.TurnEnded(id)
+			}
+		},
 		Registry: registry, Log: w.log,
 	})
+}
+
+// startMemory makes what reads sessions, when the manifest says so.
+func (w *world) startMemory(registry *prometheus.Registry) {
+	w.t.Helper()
+	settings := w.manifest.Projects[w.manifest.DefaultProject()].Settings
+	if !settings.Memory.Enabled {
+		return
+	}
+	var err error
+	w.memory, err = memory.NewExtractor(w.t.Context(), memory.Config{
+		Store: w.store, Host: w.host, MaxParallel: settings.Memory.MaxParallel, Secrets: []string{providerKey}, Backoff: 5 * time.Millisecond,
+		Projects: map[string]memory.Project{"default": {
+			Name: "default", Settings: settings.Memory, Limits: settings.Worker.ToolOutput,
+			Engine: worker.Config{Provider: w.provider(), ToolTimeout: time.Duration(settings.Worker.ToolTimeout), Metrics: w.metrics, Log: w.log},
+		}},
+		Registry: registry, Log: w.log,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) provider() llm.Provider {
