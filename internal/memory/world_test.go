@@ -50,6 +50,7 @@ type setup struct {
 	secrets  []string
 	backoff  time.Duration
 	staged   func(string)
+	recall   bool // sessions are told the summary
 	dir      string
 	around   func(commit func() error) error // what happens around a commit of memory
 }
@@ -91,7 +92,7 @@ func (w *world) boot() {
 	}
 	common := worker.Config{
 		Provider: w.setup.talk, Tools: tool.NewSet(), MaxSteps: 8, MaxCallsPerStep: 64, MaxAttempts: 4,
-		RetryMaxWait: time.Second, ToolTimeout: time.Minute, Metrics: metrics, Log: log,
+		RetryMaxWait: time.Second, ToolTimeout: time.Minute, RecallMaxBytes: settings.Memory.RecallMaxBytes, Metrics: metrics, Log: log,
 	}
 	engine, err := worker.New(settings.Worker.ToolOutput, common)
 	if err != nil {
@@ -101,7 +102,7 @@ func (w *world) boot() {
 	w.host = host.New(host.Config{
 		Store:    w.store,
 		NewTopic: func(id session.ID, last int64) host.Topic { return topic{stream.NewTopic(id, last, w.store, streams)} },
-		Projects: map[string]host.Project{project: {Engine: engine}, "off": {Engine: engine}}, DefaultProject: project,
+		Projects: map[string]host.Project{project: w.recalls(host.Project{Engine: engine}), "off": {Engine: engine}}, DefaultProject: project,
 		TurnEnded: func(id session.ID) { w.memory.TurnEnded(id) }, Registry: w.registry, Log: log,
 	})
 	common.Provider = w.setup.provider

@@ -7,16 +7,16 @@ type DocumentName string
 
 // The documents that a project can have.
 const (
-	DocumentSummary       DocumentName = "summary" // what new sessions are told
 	DocumentDecisions     DocumentName = "decisions"
 	DocumentPreferences   DocumentName = "preferences"
 	DocumentLessons       DocumentName = "lessons"
 	DocumentOpenQuestions DocumentName = "open_questions"
+	DocumentSummary       DocumentName = "summary" // what new sessions are told
 )
 
 // DocumentNames lists them all.
 func DocumentNames() []DocumentName {
-	return []DocumentName{DocumentSummary, DocumentDecisions, DocumentPreferences, DocumentLessons, DocumentOpenQuestions}
+	return []DocumentName{DocumentDecisions, DocumentPreferences, DocumentLessons, DocumentOpenQuestions, DocumentSummary}
 }
 
 // ParseDocumentName returns ErrNotFound for any other text.
