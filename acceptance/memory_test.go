@@ -146,7 +146,9 @@ func TestA21BacklogIsReadOnceAfterFailures(t *testing.T) {
 // until waits for something that no event tells of.
 func (w *world) until(happened func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(w.patience); !happened(); time.Sleep(2 * time.Millisecond) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(w.patience); !happened(); <-tick.C {
 		if time.Now().After(deadline) {
 			w.t.Fatal("it did not happen")
 		}

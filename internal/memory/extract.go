@@ -81,7 +81,7 @@ func NewExtractor(ctx context.Context, c Config) (*Extractor, error) {
 // is read. TurnEnded does not wait for that.
 func (x *Extractor) TurnEnded(id session.ID) {
 	if len(x.Projects) > 0 {
-		x.wish(id, func(*job) {})
+		_, _ = x.wish(id, func(*job) {}) // while all stops there is nothing to do
 	}
 }
 

@@ -136,7 +136,7 @@ func TestDeadLettersAreFarBetween(t *testing.T) {
 					w.settleOther(third)
 				}
 				for len(w.letters()) < 2 {
-					time.Sleep(time.Minute)
+					<-time.After(time.Minute)
 				}
 				waited := time.Since(began)
 				if success != (waited < letterPause) || waited > 2*letterPause {
@@ -242,7 +242,7 @@ func TestFailuresWaitLongerAndLonger(t *testing.T) {
 		id := w.session(user("hello"))
 		w.memory.TurnEnded(id)
 		for range 600 {
-			time.Sleep(time.Minute / 2)
+			<-time.After(time.Minute / 2)
 			w.memory.TurnEnded(id)
 		}
 		if len(at) < 15 || len(at) > 45 {

@@ -95,7 +95,7 @@ func TestPassesAreBounded(t *testing.T) {
 				t.Errorf("session %s has two passes", name)
 			}
 			mu.Unlock()
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 			mu.Lock()
 			running--
 			perSession[name]--

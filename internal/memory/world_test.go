@@ -254,7 +254,7 @@ func (w *world) eventually(what string, happened func() bool) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("it did not happen: %s\n%s", what, w.log)
 		}
-		time.Sleep(w.step)
+		<-time.After(w.step)
 	}
 }
 

@@ -15,7 +15,7 @@ var memoryQueries string
 var documentQueries string
 
 // queryText is all queries.
-var queryText = logQueries + "\n" + memoryQueries + "\n" + documentQueries
+func queryText() string { return logQueries + "\n" + memoryQueries + "\n" + documentQueries }
 
 // parseQueries splits a file of queries, each below a line "-- name: x", into the
 // text of each by its name. Those that begin with WHERE go on from the last one that

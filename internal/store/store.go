@@ -61,7 +61,7 @@ func open(ctx context.Context, dir string, log zerolog.Logger, opts options) (_ 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: filepath.Join(dir, fileName), log: log, queries: parseQueries(queryText), graves: make(chan struct{}, 1)}
+	s := &Store{path: filepath.Join(dir, fileName), log: log, queries: parseQueries(queryText()), graves: make(chan struct{}, 1)}
 	if !opts.unlocked {
 		if s.lock, err = lockFolder(dir); err != nil {
 			return nil, err
