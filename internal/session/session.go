@@ -72,6 +72,8 @@ var (
 	ErrStale = errors.New("session was taken over by another owner")
 	// ErrStorage means that the disk or the database refused; nothing was stored.
 	ErrStorage = errors.New("storage failed")
+	// ErrOutputGone means that a whole output was kept and has been removed since.
+	ErrOutputGone = errors.New("the output is not kept any more")
 	// ErrStopping refuses new work while the server stops.
 	ErrStopping = errors.New("server is stopping")
 	// ErrSlow ends a subscription whose reader lags too far; it resumes by cursor.

@@ -120,6 +120,10 @@ WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n > $2 ORDER BY
 -- name: history
 WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n > $2 AND l.n <= $3 ORDER BY l.n
 
+-- name: cut_results
+WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n < $2 AND l.code = 21 AND l.data LIKE '%"truncated":{%'
+ORDER BY l.n DESC LIMIT $3
+
 -- name: last_item
 SELECT coalesce(max(n), 0) FROM log WHERE session = (SELECT row FROM sessions WHERE id = $1) AND n IS NOT NULL
 
