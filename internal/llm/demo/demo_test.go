@@ -44,7 +44,7 @@ func TestObeyUnderstandsRequests(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			blocks := obey(tt.input, all)
+			blocks := obey(tt.input, "", all)
 			want := []llm.Block{text("Running " + tt.tool + "."), {Kind: session.KindToolCall, Tool: tt.tool, Text: tt.arguments}}
 			if diff := cmp.Diff(want, blocks); diff != "" {
 				t.Errorf("obey(%q) (-want +got):\n%s", tt.input, diff)
@@ -72,22 +72,22 @@ func TestObeyAnswersInText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			blocks := obey(tt.input, tt.tools)
+			blocks := obey(tt.input, "", tt.tools)
 			if len(blocks) != 1 || blocks[0].Kind != session.KindAssistantMessage || !strings.Contains(blocks[0].Text, tt.want) {
 				t.Errorf("obey(%q) = %+v, want one text with %q", tt.input, blocks, tt.want)
 			}
 		})
 	}
-	if help := obey("hi", someTools)[0].Text; strings.Contains(help, "`run date`") || strings.Contains(help, "`write ") {
+	if help := obey("hi", "", someTools)[0].Text; strings.Contains(help, "`run date`") || strings.Contains(help, "`write ") {
 		t.Errorf("the help offers tools that are not there:\n%s", help)
 	}
-	if got := obey("/slow 10001", nil)[0].Text; strings.HasSuffix(got, "10001") {
+	if got := obey("/slow 10001", "", nil)[0].Text; strings.HasSuffix(got, "10001") {
 		t.Error("/slow counts beyond its bound")
 	}
 }
 
 func TestObeyCallsInParallel(t *testing.T) {
-	got := obey("/Glob {\"pattern\":\"*\"}\n/Read {\"path\":\"a\"}\n", someTools)
+	got := obey("/Glob {\"pattern\":\"*\"}\n/Read {\"path\":\"a\"}\n", "", someTools)
 	want := []llm.Block{
 		text("Running 2 tools at once: Glob, Read."),
 		{Kind: session.KindToolCall, Tool: "Glob", Text: `{"pattern":"*"}`},

@@ -30,9 +30,16 @@ type patternArguments struct {
 	Path    string `json:"path,omitempty"`
 }
 
+type queryArguments struct {
+	Query string `json:"query"`
+}
+
 type commandArguments struct {
 	Command string `json:"command"`
 }
+
+// memoryTool is there in a project that has a memory.
+const memoryTool = "MemorySearch"
 
 // name is one word, or several in quotes.
 const name = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
@@ -44,6 +51,8 @@ var (
 	readForm        = regexp.MustCompile(`(?i)^(?:read|open|show|print|cat)(?: me)?(?: the)?(?: file)? ` + name + `$`)
 	grepForm        = regexp.MustCompile(`(?i)^(?:search for|search|look for|find|grep for|grep)(?: the word)? (.+)$`)
 	writeForm       = regexp.MustCompile(`(?is)^(?:write|save) (.+) (?:to|in|into)(?: the)?(?: file)? ` + name + `$`)
+	toldForm        = regexp.MustCompile(`(?i)^what (?:do|can) you remember[?.!]*$`)
+	recallForm      = regexp.MustCompile(`(?i)^(?:recall|what do you (?:know|remember) about) (.+)$`)
 	runForm         = regexp.MustCompile("(?is)^run (.+)$")
 )
 
@@ -58,6 +67,9 @@ func plains() []plain {
 		{tool: "Grep", example: "search for TODO", form: grepForm, arguments: func(g []string) any {
 			return patternArguments{Pattern: regexp.QuoteMeta(unquote(g[1]))}
 		}},
+		{tool: memoryTool, example: "what do you remember about reports", form: recallForm, arguments: func(g []string) any {
+			return queryArguments{unquote(g[1])}
+		}, hint: " A manifest with enabled = true in [memory] brings it."},
 		{tool: "Write", example: "write hello to notes.txt", form: writeForm, arguments: func(g []string) any {
 			return writeArguments{unquote(g[2]), unquote(g[1])}
 		}, hint: ` A project with permission = "write" has it.`},

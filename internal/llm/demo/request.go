@@ -21,10 +21,16 @@ const notice = "No model is configured, so this is the demo, which follows a few
 // reply decides what to say: about the results of the last calls when the request
 // ends with some, else to what the user asked.
 func reply(r llm.Request) []llm.Block {
+	switch {
+	case has(r.Tools, submitTool):
+		return extract(r)
+	case has(r.Tools, finishTool):
+		return fold(r)
+	}
 	if results := lastResults(r.Items); len(results) > 0 {
 		return []llm.Block{text(describe(results))}
 	}
-	blocks := obey(lastInput(r.Items), r.Tools)
+	blocks := obey(lastInput(r.Items), r.System, r.Tools)
 	if answeredBefore(r.Items) {
 		return blocks
 	}
@@ -74,7 +80,7 @@ func answeredBefore(items []session.Item) bool {
 }
 
 // obey turns what the user asked into text and calls.
-func obey(input string, tools []session.ToolSpec) []llm.Block {
+func obey(input, system string, tools []session.ToolSpec) []llm.Block {
 	command, rest := input, ""
 	if blank := strings.IndexAny(input, " \t\n"); blank >= 0 {
 		command, rest = input[:blank], input[blank:]
@@ -89,6 +95,12 @@ func obey(input string, tools []session.ToolSpec) []llm.Block {
 	}
 	if calls := directCalls(input); len(calls) > 0 {
 		return append([]llm.Block{text(announce(calls))}, calls...)
+	}
+	if said := statements(input); len(said) > 0 {
+		return []llm.Block{text(heard(said, has(tools, memoryTool)))}
+	}
+	if toldForm.MatchString(input) {
+		return []llm.Block{text(told(system))}
 	}
 	p, arguments, understood := understand(input)
 	switch {

@@ -23,6 +23,10 @@ func help(tools []session.ToolSpec) string {
 			fmt.Fprintf(&b, "- `%s`\n", p.example)
 		}
 	}
+	if has(tools, memoryTool) {
+		b.WriteString("- `I prefer short answers`, `we decided to use SQLite because it is one file`: things to remember\n")
+		b.WriteString("- `what do you remember`: what later sessions are told of them\n")
+	}
 	if len(tools) > 0 {
 		b.WriteString("- `/Glob {\"pattern\":\"**/*\"}`: any tool, with the arguments you want; several such lines run at once\n")
 	}
