@@ -88,6 +88,7 @@ func fails(ts *testscript.TestScript, _ bool, args []string) {
 // and writes what it has printed to the file greeting.
 func start(ts *testscript.TestScript, _ bool, args []string) {
 	p := &process{cmd: exec.Command("server", append(args, "--listen", "127.0.0.1:0")...)}
+	p.cmd.Env = append(os.Environ(), "GORACE="+ts.Getenv("GORACE"))
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = ts.MkAbs("."), &p.stdout, &p.log
 	ts.Check(p.cmd.Start())
 	*ts.Value(processKey{}).(**process) = p
