@@ -23,7 +23,7 @@ const (
 	readTimeout       = 20 * time.Second // of a whole request, body included
 	writeTimeout      = 30 * time.Second // from the end of the headers on; more than readTimeout, so that a slow body is answered
 	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 32 << 10
+	maxHeaderBytes    = 128 << 10 // room for a search that is far too long, which then is told so
 )
 
 // errStopping is the cause that ends streams when the server stops.
@@ -38,6 +38,7 @@ type Config struct {
 	TurnLog    TurnLog
 	Streams    Streams
 	History    History
+	Outputs    Outputs
 	Projects   Projects
 	Memory     Memory
 	Extraction Extraction
