@@ -38,7 +38,6 @@ type Config struct {
 	TurnLog    TurnLog
 	Streams    Streams
 	History    History
-	Outputs    Outputs
 	Projects   Projects
 	Memory     Memory
 	Extraction Extraction
