@@ -49,7 +49,7 @@ func TestFailedConsolidationIsTriedAgainEverLater(t *testing.T) {
 		for range 3 {
 			k.Staged(project) // while one is on its way there is no other
 		}
-		time.Sleep(24 * time.Hour)
+		<-time.After(24 * time.Hour) // of virtual time
 		k.Stop()
 		if len(asked) < 20 || len(asked) > 60 {
 			t.Errorf("asked %d times in a day", len(asked))

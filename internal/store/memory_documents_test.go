@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
 
 	"loadline/internal/session"
 )
@@ -245,87 +244,5 @@ func TestSessionRecallsTheSummaryOfItsBeginning(t *testing.T) {
 	}
 	if _, err := s.Recall(t.Context(), session.NewID()); err != nil {
 		t.Errorf("recall of an unknown session: %v", err)
-	}
-}
-
-// TestMemoryIsNeverLost plays random work on memory against a model of it: versions
-// are dense, no record is closed twice or lost, and what fails changes nothing.
-func TestMemoryIsNeverLost(t *testing.T) {
-	s := openStore(t, t.TempDir())
-	names := session.DocumentNames()
-	run := 0
-	rapid.Check(t, func(t *rapid.T) {
-		run++
-		project := fmt.Sprintf("p%d", run)
-		versions := map[session.DocumentName][]string{}
-		open, closed := []session.RecordID{}, 0
-		t.Repeat(map[string]func(*rapid.T){
-			"stage": func(t *rapid.T) {
-				open = append(open, stage(t, s, project, slices.Repeat([]string{"claim"}, rapid.IntRange(1, 3).Draw(t, "records"))...)...)
-			},
-			"consolidate": func(t *rapid.T) {
-				name := rapid.SampledFrom(names).Draw(t, "name")
-				version := int64(len(versions[name]) + rapid.SampledFrom([]int{1, 1, 1, 0, 2}).Draw(t, "version"))
-				text := fmt.Sprintf("text %d", rapid.IntRange(0, 1000).Draw(t, "text"))
-				c := session.Consolidation{Project: project, Documents: []session.Document{written(name, version, text)}}
-				n := rapid.IntRange(0, len(open)).Draw(t, "closed")
-				for _, id := range open[:n] {
-					c.Closed = append(c.Closed, session.ClosedRecord{ID: id, Reason: rapid.SampledFrom(session.CloseReasons()).Draw(t, "reason")})
-				}
-				twice := n > 0 && rapid.IntRange(0, 4).Draw(t, "twice") == 0
-				if twice {
-					c.Closed = append(c.Closed, c.Closed[0])
-				}
-				err := s.Consolidate(context.Background(), c)
-				if fits := version == int64(len(versions[name])+1) && !twice; fits != (err == nil) {
-					t.Fatalf("version %d after %d, twice %t: %v", version, len(versions[name]), twice, err)
-				}
-				if err == nil {
-					versions[name] = append(versions[name], text)
-					open, closed = open[n:], closed+n
-				}
-			},
-			"restore": func(t *rapid.T) {
-				name := rapid.SampledFrom(names).Draw(t, "name")
-				version := rapid.IntRange(1, 4).Draw(t, "version")
-				d, err := s.RestoreDocument(context.Background(), project, name, int64(version))
-				if known := version <= len(versions[name]); known != (err == nil) {
-					t.Fatalf("restore %s %d of %d: %v", name, version, len(versions[name]), err)
-				}
-				if err == nil {
-					versions[name] = append(versions[name], d.Text)
-				}
-			},
-			"delete": func(t *rapid.T) {
-				name := rapid.SampledFrom(names).Draw(t, "name")
-				if err := s.DeleteDocument(context.Background(), project, name); (err == nil) != (len(versions[name]) > 0) {
-					t.Fatalf("delete %s of %d versions: %v", name, len(versions[name]), err)
-				}
-				delete(versions, name)
-			},
-			"": func(t *rapid.T) { checkMemory(t, s, project, versions, open, closed) },
-		})
-	})
-}
-
-func checkMemory(t *rapid.T, s *Store, project string, versions map[session.DocumentName][]string, open []session.RecordID, closed int) {
-	t.Helper()
-	for name, texts := range versions {
-		for i, text := range texts {
-			if d, err := s.Document(context.Background(), project, name, int64(i+1)); err != nil || d.Text != text {
-				t.Fatalf("%s %d: %q, %v, want %q", name, i+1, d.Text, err, text)
-			}
-		}
-		if d, err := s.Document(context.Background(), project, name, 0); err != nil || d.Version != int64(len(texts)) {
-			t.Fatalf("newest %s: %d, %v, want %d", name, d.Version, err, len(texts))
-		}
-	}
-	records, err := s.Records(context.Background(), project, "", "", "", 1000)
-	if err != nil || len(records) != len(open)+closed {
-		t.Fatalf("%d records, %v, want %d open and %d closed", len(records), err, len(open), closed)
-	}
-	left, err := s.OpenRecords(context.Background(), project, "", 1000)
-	if err != nil || !slices.EqualFunc(left, open, func(r session.Record, id session.RecordID) bool { return r.ID == id }) {
-		t.Fatalf("open: %v, %v, want %v", left, err, open)
 	}
 }

@@ -14,15 +14,14 @@ import (
 // characters of it, and at the end the last one alone: so that any part of it, two
 // characters or more, is a phrase of terms, and one character begins a term.
 
-// unspaced are the scripts that are written without spaces, and Hangul, whose words
-// carry their particles.
-var unspaced = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Hangul, unicode.Yi,
-	unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
+// unspaced reports whether a character is of a script that is written without
+// spaces, or of Hangul, whose words carry their particles.
+func unspaced(c rune) bool {
+	const longSound = 'ー' // is of no one script, but of words in Katakana
+	return c == longSound || c >= 0x80 && unicode.In(c,
+		unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Hangul, unicode.Yi,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan)
 }
-
-// longSound is of no one script, but of words in Katakana.
-const longSound = 'ー'
 
 // run is neighbouring characters of one sort, folded.
 type run struct {
@@ -75,9 +74,8 @@ func runsOf(text string) []run {
 			open = false
 			continue
 		}
-		kind := c == longSound || c >= 0x80 && unicode.In(c, unspaced...)
-		if !open || runs[len(runs)-1].unspaced != kind {
-			runs = append(runs, run{unspaced: kind})
+		if !open || runs[len(runs)-1].unspaced != unspaced(c) {
+			runs = append(runs, run{unspaced: unspaced(c)})
 			open = true
 		}
 		last := &runs[len(runs)-1]
