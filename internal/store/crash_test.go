@@ -105,7 +105,9 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 				acknowledged[id] = seq
 			}
 		}
-		cmd.Wait()
+		if err := cmd.Wait(); err == nil {
+			t.Error("the child was not killed")
+		}
 		s := openStore(t, dir)
 		for id, seq := range acknowledged {
 			checkDense(t, s, id, seq)

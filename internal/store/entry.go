@@ -23,6 +23,7 @@ const (
 	codeStepRestarted   code = 8
 	codeStepCompleted   code = 9
 	codeMemoryExtract   code = 10
+	codeStepWaiting     code = 11
 
 	codeUserMessage      code = 16 // codes from here on are items
 	codeAssistantMessage code = 17
@@ -33,12 +34,13 @@ const (
 	codeSummary          code = 22
 )
 
-var eventCodes = map[session.EventType]code{
+var eventCodes = map[session.EventType]code{ //nolint:gochecknoglobals // a table, never changed
 	session.EventTurnQueued: codeTurnQueued, session.EventTurnStarted: codeTurnStarted,
 	session.EventTurnCompleted: codeTurnCompleted, session.EventTurnFailed: codeTurnFailed,
 	session.EventTurnCancelled: codeTurnCancelled, session.EventTurnInterrupted: codeTurnInterrupted,
 	session.EventStepRetrying: codeStepRetrying, session.EventStepRestarted: codeStepRestarted,
 	session.EventStepCompleted: codeStepCompleted, session.EventMemoryExtract: codeMemoryExtract,
+	session.EventStepWaiting: codeStepWaiting,
 }
 
 var errShape = errors.New("it does not carry what its type says")
@@ -69,6 +71,8 @@ func (e *entry) encode(ev *session.Event, input string) (err error) {
 	case ev.Turn != nil && ev.TurnID != "" && eventCodes[ev.Type] <= codeTurnInterrupted:
 	case ev.Retry != nil && (ev.Type == session.EventStepRetrying || ev.Type == session.EventStepRestarted):
 		err = e.setData(ev.Retry)
+	case ev.Wait != nil && ev.Type == session.EventStepWaiting:
+		err = e.setData(ev.Wait)
 	case ev.Step != nil && ev.Type == session.EventStepCompleted:
 		err = e.setData(ev.Step)
 	case ev.Extract != nil && ev.Type == session.EventMemoryExtract:
@@ -157,6 +161,9 @@ func (e *entry) event(id session.ID) (ev session.Event, err error) {
 	case codeStepRetrying, codeStepRestarted:
 		ev.Retry = new(session.Retry)
 		err = e.rest(ev.Retry)
+	case codeStepWaiting:
+		ev.Wait = new(session.Wait)
+		err = e.rest(ev.Wait)
 	case codeStepCompleted:
 		ev.Step = new(session.Step)
 		err = e.rest(ev.Step)

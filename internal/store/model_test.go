@@ -244,7 +244,9 @@ func TestStoreIsItsModel(test *testing.T) {
 		})
 		for _, m := range models {
 			if !m.deleted {
-				s.DeleteSession(t.Context(), m.lease.SessionID)
+				if err := s.DeleteSession(t.Context(), m.lease.SessionID); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"loadline/internal/session"
 )
@@ -17,7 +18,7 @@ func scanSession(row scanner, before ...any) (session.Session, error) {
 	var s session.Session
 	var metadata string
 	var running int
-	dest := append(before, &s.ID, &s.Project, &s.Title, &metadata, &s.Queued, &running, &s.LastSeq, &s.CreatedAt, &s.UpdatedAt)
+	dest := slices.Concat(before, []any{&s.ID, &s.Project, &s.Title, &metadata, &s.Queued, &running, &s.LastSeq, &s.CreatedAt, &s.UpdatedAt})
 	if err := row.Scan(dest...); err != nil {
 		return s, err
 	}

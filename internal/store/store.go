@@ -11,6 +11,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -99,13 +100,11 @@ func (s *Store) start(ctx context.Context, opts options) error {
 	writing.SetMaxOpenConns(1)
 	writing.SetMaxIdleConns(0) // a closed connection is closed, and the next one is fresh
 	if err := migrateUp(ctx, writing); err != nil {
-		writing.Close()
-		return s.failed("open", err)
+		return s.failed("open", errors.Join(err, writing.Close()))
 	}
 	reading, err := sql.Open("sqlite", dsn(s.path, opts.busyTimeout, "query_only(1)", "cache_size(-500)"))
 	if err != nil {
-		writing.Close()
-		return s.failed("open", err)
+		return s.failed("open", errors.Join(err, writing.Close()))
 	}
 	s.reader = newReader(reading, s.queries)
 	s.writer = newWriter(writing, s.queries, s.path, s.log, s.reader.alone)
@@ -114,8 +113,7 @@ func (s *Store) start(ctx context.Context, opts options) error {
 	s.sweeper.Go(func() { s.keepSweeping(sweeping) })
 	s.closed = sync.OnceValue(s.closeAll)
 	if err := s.resumeSweep(ctx); err != nil {
-		s.Close()
-		return err
+		return errors.Join(err, s.Close())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -108,8 +109,7 @@ func (w *writer) close() error {
 	<-w.stopped
 	if w.conn != nil {
 		if err := w.conn.close(); err != nil {
-			w.db.Close()
-			return err
+			return errors.Join(err, w.db.Close())
 		}
 	}
 	return w.db.Close()
