@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,9 +233,12 @@ func (w *world) redrive(id session.DeadLetterID) {
 // whatever the turns do, and is bounded.
 func TestFailuresWaitLongerAndLonger(t *testing.T) {
 	inTime(t, setup{}, func(t *testing.T, w *world) {
+		var mu sync.Mutex // guards at
 		var at []time.Time
 		for range 60 {
 			w.model.add(reply{make: func(llm.Request) reply {
+				mu.Lock()
+				defer mu.Unlock()
 				at = append(at, time.Now())
 				return refuses(llm.ClassRetry)
 			}})
@@ -245,6 +249,7 @@ func TestFailuresWaitLongerAndLonger(t *testing.T) {
 			<-time.After(time.Minute / 2)
 			w.memory.TurnEnded(id)
 		}
+		mu.Lock()
 		if len(at) < 15 || len(at) > 45 {
 			t.Fatalf("%d passes in five hours", len(at))
 		}
@@ -254,6 +259,7 @@ func TestFailuresWaitLongerAndLonger(t *testing.T) {
 				t.Errorf("wait %d is %s, want about %s", i, wait, want)
 			}
 		}
+		mu.Unlock()
 		w.model.mu.Lock()
 		w.model.script = nil
 		w.model.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,7 +96,14 @@ func TestPointerMatrix(t *testing.T) {
 }
 
 func testRow(t *testing.T, r row, first bool) {
+	var released atomic.Bool
 	server := llmtest.New()
+	server.Otherwise = llmtest.Step{Reply: func(llmtest.Request) llmtest.Step {
+		if !released.Load() {
+			return llmtest.Step{Gate: make(chan struct{})} // whatever follows the row waits
+		}
+		return llmtest.Step{Calls: []llmtest.Call{{Tool: SubmitTool, Arguments: `{"records":[]}`}}}
+	}}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +127,7 @@ func testRow(t *testing.T, r row, first bool) {
 		}
 		from, earlier = 5, 1
 	}
-	hold := llmtest.Step{Gate: make(chan struct{})} // whatever follows waits
 	server.Add(r.steps...)
-	server.Otherwise = hold
 	if first && r.before != nil {
 		r.before(w)
 	}
@@ -139,7 +145,8 @@ func testRow(t *testing.T, r row, first bool) {
 		w.passesAre(id, earlier+1)
 	}
 	checkRow(t, w, id, r, from, earlier)
-	checkGoesOn(t, w, server, id, r)
+	released.Store(true)
+	checkGoesOn(t, w, server, id)
 }
 
 // moved lets a step speak of the later chunk.
@@ -188,12 +195,11 @@ func checkRow(t *testing.T, w *world, id session.ID, r row, from int64, earlier 
 
 // checkGoesOn has the rest read, after a restart where that is the way: all items are
 // consumed once, in order.
-func checkGoesOn(t *testing.T, w *world, server *llmtest.Server, id session.ID, r row) {
+func checkGoesOn(t *testing.T, w *world, server *llmtest.Server, id session.ID) {
 	t.Helper()
 	w.refuse.Store(nil)
 	before := w.backlog(id).Pointer
 	w.restart()
-	server.Otherwise = llmtest.Step{Calls: []llmtest.Call{{Tool: SubmitTool, Arguments: `{"records":[]}`}}}
 	w.settle(id)
 	next := before + 1
 	for _, p := range w.passes(id) {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"loadline/internal/llm"
 	"loadline/internal/manifest"
@@ -81,6 +80,8 @@ func TestRunningTurnIsNotRead(t *testing.T) {
 func TestPassesAreBounded(t *testing.T) {
 	var mu sync.Mutex // guards the fields below
 	running, most, perSession := 0, 0, map[string]int{}
+	three := make(chan struct{})
+	allRun := sync.OnceFunc(func() { close(three) })
 	w := newWorld(t, setup{
 		settings: func(m *manifest.Memory) { m.MaxParallel = 3; m.ExtractChunkBytes = 600 },
 	})
@@ -94,8 +95,11 @@ func TestPassesAreBounded(t *testing.T) {
 			if perSession[name] > 1 {
 				t.Errorf("session %s has two passes", name)
 			}
+			if most == 3 {
+				allRun()
+			}
 			mu.Unlock()
-			<-time.After(time.Millisecond)
+			<-three // nobody is done before three are at work
 			mu.Lock()
 			running--
 			perSession[name]--
@@ -137,7 +141,7 @@ func TestRestartGoesOn(t *testing.T) {
 	}
 	small := w.session(user("too little"))
 	w.memory.TurnEnded(ids[0])
-	w.passesAre(ids[0], 1)
+	w.eventually("the second pass waits for the model", func() bool { return len(w.model.asked()) == 2 })
 	w.restart()
 	for _, id := range ids {
 		w.eventually("it is read", func() bool { return w.backlog(id).Items == 0 })
