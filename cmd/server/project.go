@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"loadline/internal/artifact"
 	"loadline/internal/host"
 	"loadline/internal/http"
 	"loadline/internal/llm"
@@ -27,7 +28,7 @@ import (
 
 // toolNames are the tools that this server can have, enabled or not.
 func toolNames() []string {
-	return append(memory.ToolNames(), "Bash", "Edit", "Glob", "Grep", "Read", "Write")
+	return append(memory.ToolNames(), "Bash", "Edit", "Glob", "Grep", "Read", artifact.ToolName, "Write")
 }
 
 // providerNames are the providers that a manifest can name.
@@ -40,6 +41,7 @@ type projects struct {
 	workspaces []*file.Workspace
 	providers  map[manifest.Model]llm.Provider // one for each model, whoever uses it
 	secrets    []string                        // the keys of all models
+	keeper     worker.Keeper                   // nil keeps no outputs
 }
 
 // openProjects opens the folders of all projects and makes their tools and models.
@@ -108,7 +110,7 @@ func (p *projects) close() error {
 func (p *projects) hosts(metrics *worker.Metrics, log zerolog.Logger) (map[string]host.Project, error) {
 	all := map[string]host.Project{}
 	for name, settings := range p.manifest.Projects {
-		made, err := newHostProject(settings.Settings, p.providers[settings.Model], p.tools[name], metrics, log)
+		made, err := p.newHostProject(settings.Settings, p.providers[settings.Model], p.tools[name], metrics, log)
 		if err != nil {
 			return nil, fmt.Errorf("project %q: %w", name, err)
 		}
@@ -117,10 +119,11 @@ func (p *projects) hosts(metrics *worker.Metrics, log zerolog.Logger) (map[strin
 	return all, nil
 }
 
-func newHostProject(s manifest.Settings, provider llm.Provider, tools *tool.Set, metrics *worker.Metrics, log zerolog.Logger) (host.Project, error) {
+func (p *projects) newHostProject(s manifest.Settings, provider llm.Provider, tools *tool.Set, metrics *worker.Metrics, log zerolog.Logger) (host.Project, error) {
 	engine, err := worker.New(s.Worker.ToolOutput, worker.Config{
 		Provider:        provider,
 		Tools:           tools,
+		Keeper:          p.keeper,
 		Instructions:    s.Worker.Instructions,
 		RecallMaxBytes:  s.Memory.RecallMaxBytes,
 		MaxSteps:        s.Worker.MaxSteps,

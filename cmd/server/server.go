@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"loadline"
+	"loadline/internal/artifact"
 	"loadline/internal/host"
 	"loadline/internal/http"
 	"loadline/internal/manifest"
@@ -31,6 +32,7 @@ const shutdownTimeout = time.Second
 type server struct {
 	projects *projects
 	store    *store.Store
+	outputs  *artifact.Keeper
 	metrics  *worker.Metrics // of all engines
 	host     *host.Host
 	memory   *memory.Extractor
@@ -54,7 +56,11 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 	if s.store, err = store.Open(context.Background(), m.Store.Dir, log); err != nil {
 		return nil, err
 	}
+	if s.outputs, err = openOutputs(m, s.store, log); err != nil {
+		return nil, err
+	}
 	s.projects.remember(s.store)
+	s.projects.keep(s.outputs, s.store)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.metrics = worker.NewMetrics(registry, toolNames(), providerNames())
@@ -66,9 +72,9 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 		return nil, err
 	}
 	s.http, err = http.New(http.Config{
-		Sessions: sessions{s.host, s.store}, SessionLog: s.store,
+		Sessions: sessions{s.host, s.store, s.outputs}, SessionLog: s.store,
 		Turns: s.host, TurnLog: s.store,
-		Streams: s.host, History: s.store, Projects: s.projects,
+		Streams: s.host, History: s.store, Outputs: s.outputs, Projects: s.projects,
 		Memory: s.store, Extraction: s.memory,
 		Contract: loadline.Contract(),
 		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
@@ -89,7 +95,7 @@ func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, lo
 		return nil, err
 	}
 	s.recall(all)
-	lost, err := newHostProject(m.Settings, orphan{}, tool.NewSet(), s.metrics, log)
+	lost, err := s.projects.newHostProject(m.Settings, orphan{}, tool.NewSet(), s.metrics, log)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +167,9 @@ func (s *server) close() error {
 	if s.projects != nil {
 		errs = append(errs, s.projects.close())
 	}
+	if s.outputs != nil {
+		s.outputs.Close()
+	}
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
 	}
@@ -171,13 +180,3 @@ func (s *server) close() error {
 type topic struct{ *stream.Topic }
 
 func (t topic) Subscribe(c session.Cursor) host.Subscription { return t.Topic.Subscribe(c) }
-
-// sessions is the host for what concerns live sessions, the store for the rest.
-type sessions struct {
-	*host.Host
-	store *store.Store
-}
-
-func (s sessions) Update(ctx context.Context, id session.ID, title *string, metadata map[string]string) (session.Session, error) {
-	return s.store.UpdateSession(ctx, id, title, metadata)
-}

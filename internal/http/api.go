@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"io"
 
 	"loadline/internal/session"
 )
@@ -48,6 +49,13 @@ type History interface {
 	Items(ctx context.Context, id session.ID, after int64, limit int) ([]session.Item, error)
 	// Events lists none above upTo.
 	Events(ctx context.Context, id session.ID, after, upTo int64, limit int) ([]session.Event, error)
+}
+
+// Outputs has the whole of outputs of which the history holds a part.
+type Outputs interface {
+	// Output opens that of result n, of which so many bytes were kept. It fails with
+	// session.ErrOutputGone when it was removed since.
+	Output(id session.ID, n, keptBytes int64) (io.ReadSeekCloser, error)
 }
 
 // Subscription is a place in a session's stream. It is an alias of an unnamed type,

@@ -185,7 +185,7 @@ func (c *contract) check(method, path string, status int, h http.Header, body []
 	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	content, contentPlace := c.at(place + "/content/" + escape(mediaType))
 	if content == nil {
-		if status == http.StatusNoContent && len(body) == 0 {
+		if (status == http.StatusNoContent || status == http.StatusNotModified) && len(body) == 0 {
 			return nil
 		}
 		return fmt.Errorf("%s %s answers %d as %q, which the contract does not know", method, o.pattern, status, mediaType)

@@ -48,7 +48,8 @@ type fake struct {
 	turns    []session.Turn
 	items    []session.Item
 	events   []session.Event
-	shortBy  int // entries that a list leaves out of what it was asked for
+	output   string // that is kept of every item
+	shortBy  int    // entries that a list leaves out of what it was asked for
 
 	remembered
 }
@@ -122,6 +123,17 @@ func (f *fake) Events(_ context.Context, _ session.ID, after, upTo int64, limit 
 	return cutList(f, f.events, limit, func(e session.Event) bool { return e.Seq > after && e.Seq <= upTo })
 }
 
+func (f *fake) Output(_ session.ID, _, keptBytes int64) (io.ReadSeekCloser, error) {
+	if keptBytes != int64(len(f.output)) {
+		return nil, session.ErrOutputGone
+	}
+	return closer{strings.NewReader(f.output)}, f.err
+}
+
+type closer struct{ io.ReadSeeker }
+
+func (closer) Close() error { return nil }
+
 func (f *fake) Subscribe(_ context.Context, _ session.ID, from session.Cursor) (Subscription, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,7 +201,7 @@ func (s *script) Close() { s.once.Do(func() { close(s.closed) }) }
 func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	t.Helper()
 	c := Config{
-		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Projects: f, Memory: f, Extraction: f,
+		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Outputs: f, Projects: f, Memory: f, Extraction: f,
 		Contract: []byte("openapi: 3.1.0\n"),
 		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "# metrics\n") }),
 		Log:      zerolog.Nop(),

@@ -15,27 +15,31 @@ type code string
 
 // The codes of problems: a closed list, the same as in openapi.yaml.
 const (
-	codeInvalidJSON      code = "invalid_json"
-	codeInvalidField     code = "invalid_field"
-	codeInvalidParameter code = "invalid_parameter"
-	codeInvalidCursor    code = "invalid_cursor"
-	codeProjectRequired  code = "project_required"
-	codeUnauthorized     code = "unauthorized"
-	codeCrossOrigin      code = "cross_origin"
-	codeNotFound         code = "not_found"
-	codeMethodNotAllowed code = "method_not_allowed"
-	codeRequestTimeout   code = "request_timeout"
-	codeBusy             code = "busy"
-	codeBodyTooLarge     code = "body_too_large"
-	codeUnsupportedMedia code = "unsupported_media_type"
-	codeMisdirectedHost  code = "misdirected_host"
-	codeUnknownProject   code = "unknown_project"
-	codeKeyReused        code = "idempotency_key_reused"
-	codeQueueFull        code = "queue_full"
-	codeInternal         code = "internal"
-	codeStorage          code = "storage"
-	codeStopping         code = "stopping"
-	codeNotReady         code = "not_ready"
+	codeInvalidJSON         code = "invalid_json"
+	codeInvalidField        code = "invalid_field"
+	codeInvalidParameter    code = "invalid_parameter"
+	codeInvalidCursor       code = "invalid_cursor"
+	codeProjectRequired     code = "project_required"
+	codeUnauthorized        code = "unauthorized"
+	codeCrossOrigin         code = "cross_origin"
+	codeNotFound            code = "not_found"
+	codeMethodNotAllowed    code = "method_not_allowed"
+	codeRequestTimeout      code = "request_timeout"
+	codeBusy                code = "busy"
+	codeOutputGone          code = "output_gone"
+	codePreconditionFailed  code = "precondition_failed"
+	codeBodyTooLarge        code = "body_too_large"
+	codeInputTooLarge       code = "input_too_large"
+	codeUnsupportedMedia    code = "unsupported_media_type"
+	codeRangeNotSatisfiable code = "range_not_satisfiable"
+	codeMisdirectedHost     code = "misdirected_host"
+	codeUnknownProject      code = "unknown_project"
+	codeKeyReused           code = "idempotency_key_reused"
+	codeQueueFull           code = "queue_full"
+	codeInternal            code = "internal"
+	codeStorage             code = "storage"
+	codeStopping            code = "stopping"
+	codeNotReady            code = "not_ready"
 )
 
 // kind is what all problems of a code have in common.
@@ -61,8 +65,12 @@ func kinds() []kind {
 		{codeMethodNotAllowed, 405, "The method is not allowed here", nil, "the Allow header lists the methods of this path"},
 		{codeRequestTimeout, 408, "The request took too long", nil, "the body did not arrive in time: send it again"},
 		{codeBusy, 409, "The session is running a turn", session.ErrBusy, "wait for its terminal event, cancel it, or use mode enqueue"},
+		{codeOutputGone, 410, "The output is not kept any more", session.ErrOutputGone, "it was kept, and has been removed since: outputs go by age and when their quota is full ([artifacts])"},
+		{codePreconditionFailed, 412, "The output is another one", nil, "If-Match names another ETag than that of this output"},
 		{codeBodyTooLarge, 413, "The body is too large", nil, ""},
+		{codeInputTooLarge, 413, "The input is too large for the model", nil, ""},
 		{codeUnsupportedMedia, 415, "The body is not JSON", nil, ""},
+		{codeRangeNotSatisfiable, 416, "The range is beyond the output", nil, "the Content-Range header says how many bytes the output has"},
 		{codeMisdirectedHost, 421, "The host is not served here", nil, ""},
 		{codeUnknownProject, 422, "The project is unknown", session.ErrUnknownProject, "the manifest names no such project"},
 		{codeKeyReused, 422, "The idempotency key was used before", session.ErrKeyReused, "this key came with another body: use a fresh key for each new turn"},
@@ -106,6 +114,9 @@ func newProblem(c code, detail string) *problem {
 func asProblem(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
+	}
+	if large, ok := errors.AsType[*session.InputTooLarge](err); ok {
+		return newProblem(codeInputTooLarge, large.Error())
 	}
 	for _, k := range kinds() {
 		if k.cause != nil && errors.Is(err, k.cause) {

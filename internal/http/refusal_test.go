@@ -26,8 +26,11 @@ func TestContractNamesTheRefusals(t *testing.T) {
 		{status: "403", always: true, headers: []string{"Origin: http://evil.test"}},
 		{status: "404", err: session.ErrNotFound},
 		{status: "409", err: session.ErrBusy},
+		{status: "410", err: session.ErrOutputGone},
+		{status: "412", headers: []string{`If-Match: "0-0"`}},
 		{status: "413", always: true, change: func(c *Config) { c.Settings.BodyMaxBytes = 1 }},
 		{status: "415", always: true, headers: []string{"Content-Type: text/plain"}},
+		{status: "416", headers: []string{"Range: bytes=4-"}},
 		{status: "421", always: true, headers: []string{"Host: evil.test"}},
 		{status: "422", err: session.ErrUnknownProject},
 		{status: "429", err: session.ErrQueueFull},
@@ -47,7 +50,7 @@ func TestContractNamesTheRefusals(t *testing.T) {
 					body = test.body
 				}
 			}
-			s := newTestServer(t, &fake{err: test.err, sub: ended(), items: make([]session.Item, 1)}, func(c *Config) {
+			s := newTestServer(t, &fake{err: test.err, sub: ended(), items: []session.Item{{ToolResult: &session.ToolResult{KeptOutput: &session.KeptOutput{Bytes: 4}}}}, output: "kept"}, func(c *Config) {
 				if test.change != nil {
 					test.change(c)
 				}

@@ -44,6 +44,7 @@ func (s *Server) routes() []route {
 		{"POST", turn + "/cancel", s.cancelTurn, false},
 		{"GET", one + "/items", s.listItems, false},
 		{"GET", one + "/items/{n}", s.getItem, false},
+		{"GET", one + "/items/{n}/output", s.getOutput, false},
 		{"GET", one + "/events", s.getEvents, false},
 		{"GET", one + "/passes", s.listPasses, false},
 		{"POST", one + "/extract", s.extractNow, false},

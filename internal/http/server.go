@@ -38,6 +38,7 @@ type Config struct {
 	TurnLog    TurnLog
 	Streams    Streams
 	History    History
+	Outputs    Outputs
 	Projects   Projects
 	Memory     Memory
 	Extraction Extraction

@@ -17,7 +17,8 @@ func Default() *Manifest {
 			BodyMaxBytes:   1 << 20,
 			DrainTimeout:   Duration(5 * time.Second),
 		},
-		Store: Store{Dir: "loadline-data"},
+		Store:     Store{Dir: "loadline-data"},
+		Artifacts: Artifacts{Enabled: true, QuotaBytes: 1 << 30, MaxAge: Duration(7 * 24 * time.Hour)},
 		Settings: Settings{
 			Model: Model{
 				Provider:     providerDemo,

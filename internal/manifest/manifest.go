@@ -13,8 +13,9 @@ import (
 // Manifest is what holds in a server: the defaults, and over them the files in
 // their order, key by key.
 type Manifest struct {
-	Server Server `toml:"server"`
-	Store  Store  `toml:"store"`
+	Server    Server    `toml:"server"`
+	Store     Store     `toml:"store"`
+	Artifacts Artifacts `toml:"artifacts"`
 	// Settings hold where no project's layer says otherwise.
 	Settings
 	// Projects by name. After Load there is at least one.

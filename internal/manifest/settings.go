@@ -26,6 +26,18 @@ type Store struct {
 	Dir string `toml:"dir" rule:"path"`
 }
 
+// Artifacts is the section [artifacts]: the whole of outputs that the limit cut.
+type Artifacts struct {
+	// Enabled keeps them, and offers the tool that reads them. Default true. What was
+	// kept before can be fetched, and is swept, all the same.
+	Enabled bool `toml:"enabled"`
+	// QuotaBytes is how much disk they may fill together; each counts as whole blocks
+	// of 4096 bytes. The oldest go first. Default 1 GiB.
+	QuotaBytes int64 `toml:"quota_bytes" min:"4096"`
+	// MaxAge is when one is removed. Default 168h.
+	MaxAge Duration `toml:"max_age"`
+}
+
 // Settings are the sections that a project's layer may hold too.
 type Settings struct {
 	Model  Model           `toml:"model"`
