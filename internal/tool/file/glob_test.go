@@ -130,6 +130,10 @@ func empty(t testing.TB, root string) {
 	}
 }
 
+// endsWithin is what a walk may take of a busy machine, under the race detector. On an
+// idle one, without it, it takes less than a second.
+const endsWithin = 25 * time.Second
+
 func TestFiftyThousandFiles(t *testing.T) {
 	root := special(t)
 	one := filepath.Join(root, "one.txt")
@@ -149,7 +153,7 @@ func TestFiftyThousandFiles(t *testing.T) {
 		out := runLimited(t, w, name, args, 16384)
 		took := time.Since(began)
 		runtime.ReadMemStats(&after)
-		if took > 5*time.Second {
+		if took > endsWithin {
 			t.Errorf("%s took %v", name, took)
 		}
 		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 32<<20 {
