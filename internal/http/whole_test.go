@@ -20,6 +20,7 @@ import (
 
 	"loadline"
 	"loadline/internal/host"
+	"loadline/internal/llm"
 	"loadline/internal/llm/llmtest"
 	"loadline/internal/llm/openai"
 	"loadline/internal/manifest"
@@ -35,16 +36,17 @@ const patience = 20 * time.Second // for what happens at once on an idle machine
 // whole is a complete server: real HTTP on a port of its own, a real store, the real
 // engine, and a scripted model. What it answers must be as the contract says.
 type whole struct {
-	t     *testing.T
-	model *llmtest.Server
-	host  *host.Host
-	url   string
-	seen  map[session.EventType]bool // that streams have carried
+	t      *testing.T
+	model  *llmtest.Server
+	budget *llm.Budget
+	host   *host.Host
+	url    string
+	seen   map[session.EventType]bool // that streams have carried
 }
 
 func startWhole(t *testing.T, tools ...tool.Tool) *whole {
 	t.Helper()
-	w := &whole{t: t, model: llmtest.New(), seen: map[session.EventType]bool{}}
+	w := &whole{t: t, model: llmtest.New(), budget: llm.NewBudget(2_000_000), seen: map[session.EventType]bool{}}
 	must(t, w.model.Start())
 	t.Cleanup(w.model.Close)
 	log := zerolog.Nop()
@@ -54,7 +56,7 @@ func startWhole(t *testing.T, tools ...tool.Tool) *whole {
 	registry, set, settings := prometheus.NewRegistry(), tool.NewSet(tools...), manifest.Default()
 	engine, err := worker.New(settings.Worker.ToolOutput, worker.Config{
 		Provider: openai.New(openai.Config{BaseURL: w.model.URL(), Name: "scripted", IdleTimeout: patience}),
-		Tools:    set, MaxSteps: 10, MaxCallsPerStep: 8, MaxAttempts: 2, RetryMaxWait: time.Second, ToolTimeout: patience,
+		Budget:   w.budget, Tools: set, MaxSteps: 10, MaxCallsPerStep: 8, MaxAttempts: 2, RetryMaxWait: time.Second, ToolTimeout: patience,
 		Metrics: worker.NewMetrics(registry, set.Names(), []string{"openai"}), Log: log,
 	})
 	must(t, err)

@@ -17,6 +17,7 @@ const (
 	EventItemDelta       EventType = "item.delta"       // Delta; not durable
 	EventToolStarted     EventType = "tool.started"     // Activity; not durable
 	EventToolProgress    EventType = "tool.progress"    // Activity; not durable
+	EventStepWaiting     EventType = "step.waiting"     // Wait
 	EventStepRetrying    EventType = "step.retrying"    // Retry
 	EventStepRestarted   EventType = "step.restarted"   // Retry; voids the deltas of the step
 	EventStepCompleted   EventType = "step.completed"   // Step
@@ -61,6 +62,7 @@ type Event struct {
 	Item     *Item
 	Delta    *Delta
 	Activity *Activity
+	Wait     *Wait
 	Retry    *Retry
 	Step     *Step
 	Extract  *Extract
@@ -84,6 +86,12 @@ type Activity struct {
 	Text  string `json:"text,omitempty"`
 }
 
+// Wait says that a model request waits for its turn in the budget of input tokens a
+// minute.
+type Wait struct {
+	WaitMS int64 `json:"wait_ms"`
+}
+
 // Retry says that the model is asked again: why, for the how-manieth time, and
 // after which wait.
 type Retry struct {
@@ -95,6 +103,9 @@ type Retry struct {
 // Step is what a completed model request cost.
 type Step struct {
 	Usage Usage `json:"usage"`
+	// RequestBytes is how large the request was: bytes of its texts, with a little
+	// for each message. Steps of older servers have none.
+	RequestBytes int64 `json:"request_bytes,omitempty"`
 }
 
 // Extract is the notice of one pass of memory extraction.
@@ -139,6 +150,8 @@ func (e *Event) columns() any {
 		return e.Delta
 	case e.Activity != nil:
 		return e.Activity
+	case e.Wait != nil:
+		return e.Wait
 	case e.Retry != nil:
 		return e.Retry
 	case e.Step != nil:
@@ -218,6 +231,9 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	case EventToolStarted, EventToolProgress:
 		e.Activity = new(Activity)
 		return json.Unmarshal(b, e.Activity)
+	case EventStepWaiting:
+		e.Wait = new(Wait)
+		return json.Unmarshal(b, e.Wait)
 	case EventStepRetrying, EventStepRestarted:
 		e.Retry = new(Retry)
 		return json.Unmarshal(b, e.Retry)

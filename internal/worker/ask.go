@@ -10,19 +10,40 @@ import (
 	"loadline/internal/session"
 )
 
-// maxEmptyAnswers is how often a model may answer nothing in one step.
-const maxEmptyAnswers = 3
+const (
+	// maxEmptyAnswers is how often a model may answer nothing in one step.
+	maxEmptyAnswers = 3
+	// maxShrinks is how often the request of one step is halved because it was
+	// refused as too large: enough from 32 MB to 8 KB.
+	maxShrinks = 12
+	// shownWait is the shortest wait for a turn in the budget that is told.
+	shownWait = 100 * time.Millisecond
+	// maxSilentWait is the longest time in which a request that waits tells nothing.
+	maxSilentWait = 5 * time.Minute
+)
 
 var errEmpty = &llm.Error{Class: llm.ClassRetry, Err: errors.New("the model answered nothing")}
 
+// asking is the way of one step to its answer.
+type asking struct {
+	compacted       bool // old messages have been summed up, or need not be
+	failed, shrinks int  // attempts
+}
+
 // ask asks the model for one answer, as often as its errors allow. The live answer
-// is then complete. A request that is doomed is never sent again unchanged.
+// is then complete. A request that is doomed is never sent again unchanged: one that
+// was too large becomes smaller, until nothing more can be left out of it.
 func (r *run) ask(ctx context.Context) (llm.Answer, error) {
-	request := r.engine.request(r.history)
-	for r.attempt = 1; ; r.attempt++ {
-		whole, err := r.askOnce(ctx, request)
+	r.attempt = 1
+	var a asking
+	if err := r.prepare(ctx, &a); err != nil {
+		return llm.Answer{}, err
+	}
+	for {
+		whole, err := r.askOnce(ctx)
 		if err == nil {
 			r.engine.Metrics.answered(r.engine.Provider.Name(), whole.Usage)
+			r.history.Gauge.learn(r.sent.measure, whole.Usage)
 			return whole, nil
 		}
 		if ctx.Err() != nil {
@@ -30,15 +51,52 @@ func (r *run) ask(ctx context.Context) (llm.Answer, error) {
 			return llm.Answer{}, context.Cause(ctx)
 		}
 		refused, ok := errors.AsType[*llm.Error](err)
-		if !ok || refused.Class != llm.ClassRetry || r.attempt >= r.maxAttempts(refused) {
+		if !ok || !r.again(&a, refused) {
 			r.engine.Metrics.step(stepFailed)
-			return llm.Answer{}, err
+			return llm.Answer{}, r.doomed(err)
 		}
 		r.engine.Metrics.step(stepRetried)
 		if err := r.retry(ctx, refused); err != nil {
 			return llm.Answer{}, err
 		}
+		r.attempt++
+		if refused.Class == llm.ClassShrink {
+			if err := r.prepare(ctx, &a); err != nil {
+				return llm.Answer{}, err
+			}
+		}
 	}
+}
+
+// prepare makes the next request, and first a summary of old messages where the
+// request needs one; of these at most one in a step.
+func (r *run) prepare(ctx context.Context, a *asking) (err error) {
+	next, compactTo := r.engine.fit(r.history, a.compacted)
+	if compactTo > 0 {
+		a.compacted = true
+		if err := r.compact(ctx, compactTo); err != nil {
+			return err
+		}
+		next, _ = r.engine.fit(r.history, true)
+	}
+	r.sent = next
+	return nil
+}
+
+// again reports whether there is another attempt after one that was refused. One
+// that was too large has another only when less can be sent.
+func (r *run) again(a *asking, refused *llm.Error) bool {
+	switch refused.Class {
+	case llm.ClassRetry:
+		a.failed++
+		return a.failed < r.maxAttempts(refused)
+	case llm.ClassShrink:
+		a.shrinks++
+		r.history.Gauge.refuse(r.sent.bytes)
+		smaller, compactTo := r.engine.fit(r.history, a.compacted)
+		return a.shrinks <= maxShrinks && (compactTo > 0 || smaller.bytes < r.sent.bytes)
+	}
+	return false
 }
 
 func (r *run) maxAttempts(refused *llm.Error) int {
@@ -48,15 +106,28 @@ func (r *run) maxAttempts(refused *llm.Error) int {
 	return r.engine.MaxAttempts
 }
 
-// askOnce sends the request once. An answer that says nothing is an error here.
-func (r *run) askOnce(ctx context.Context, request llm.Request) (llm.Answer, error) {
+// doomed says why a step has failed.
+func (r *run) doomed(err error) error {
+	if refused, ok := errors.AsType[*llm.Error](err); ok && refused.Class == llm.ClassShrink {
+		return r.engine.tooLarge(r.history, err)
+	}
+	return err
+}
+
+// askOnce sends the request once, when it is its turn. An answer that says nothing
+// is an error here.
+func (r *run) askOnce(ctx context.Context) (llm.Answer, error) {
+	if err := r.takeTurn(ctx, r.engine.Budget, r.sent.tokens); err != nil {
+		return llm.Answer{}, err
+	}
 	r.live = r.newAnswer()
 	started := time.Now()
 	var first sync.Once
-	whole, err := r.engine.Provider.Ask(ctx, request, func(d llm.Delta) {
+	whole, err := r.engine.Provider.Ask(ctx, r.sent.Request, func(d llm.Delta) {
 		first.Do(func() { r.engine.Metrics.firstToken(r.engine.Provider.Name(), time.Since(started)) })
 		r.live.emit(d)
 	})
+	r.engine.Budget.Settle(r.sent.tokens, whole.Usage.InputTokens)
 	switch {
 	case err != nil:
 		return whole, err
@@ -68,23 +139,56 @@ func (r *run) askOnce(ctx context.Context, request llm.Request) (llm.Answer, err
 	return whole, nil
 }
 
-// retry waits before the next attempt and voids what this one has streamed.
+// takeTurn takes the tokens of one request out of a budget, and waits until it may
+// be sent.
+func (r *run) takeTurn(ctx context.Context, b *llm.Budget, tokens int64) error {
+	wait, giveBack := b.Take(tokens)
+	for wait > 0 {
+		part := min(wait, maxSilentWait)
+		err := error(nil)
+		if wait >= shownWait {
+			err = r.commit(ctx, r.waitEvent(wait))
+		}
+		if err == nil {
+			err = pause(ctx, part)
+		}
+		if err != nil {
+			giveBack()
+			return err
+		}
+		wait -= part
+	}
+	return nil
+}
+
+// retry waits before the next attempt and voids what this one has streamed. What was
+// too large need not wait: it comes back smaller.
 func (r *run) retry(ctx context.Context, refused *llm.Error) error {
-	next := r.attempt + 1
-	wait := llm.Backoff(r.attempt, refused.RetryAfter, r.engine.RetryMaxWait)
+	next, wait := r.attempt+1, time.Duration(0)
+	if refused.Class != llm.ClassShrink {
+		wait = llm.Backoff(r.attempt, refused.RetryAfter, r.engine.RetryMaxWait)
+	}
 	reason := firstBytes(session.Clean(refused.Error()), 1024)
 	r.log.Warn().Int("attempt", next).Dur("wait", wait).Str("reason", reason).Msg("model request is repeated")
 	if err := r.commit(ctx, r.retryEvent(session.EventStepRetrying, next, wait, reason)); err != nil {
 		return err
 	}
+	if err := pause(ctx, wait); err != nil {
+		return err
+	}
+	err := r.commit(ctx, r.retryEvent(session.EventStepRestarted, next, wait, reason))
+	r.live = nil
+	return err
+}
+
+// pause waits. It fails with the context's cause when that ends first.
+func pause(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
+		return nil
 	}
-	err := r.commit(ctx, r.retryEvent(session.EventStepRestarted, next, wait, reason))
-	r.live = nil
-	return err
 }

@@ -42,7 +42,7 @@ func (r *run) answerEvents(items []session.Item, usage session.Usage) []session.
 		events = append(events, r.itemEvent(&items[i]))
 	}
 	done := r.event(session.EventStepCompleted)
-	done.Step = &session.Step{Usage: usage}
+	done.Step = &session.Step{Usage: usage, RequestBytes: r.sent.bytes}
 	return append(events, done)
 }
 
@@ -55,6 +55,12 @@ func (r *run) turnEvent(t *session.Turn) session.Event {
 func (r *run) retryEvent(t session.EventType, attempt int, wait time.Duration, reason string) session.Event {
 	ev := r.event(t)
 	ev.Retry = &session.Retry{Attempt: attempt, WaitMS: wait.Milliseconds(), Reason: reason}
+	return ev
+}
+
+func (r *run) waitEvent(wait time.Duration) session.Event {
+	ev := r.event(session.EventStepWaiting)
+	ev.Wait = &session.Wait{WaitMS: wait.Milliseconds()}
 	return ev
 }
 

@@ -37,6 +37,14 @@ const (
 	stepCancelled stepOutcome = "cancelled"
 )
 
+// compactOutcome is how old messages were summed up, as metrics count it.
+type compactOutcome string
+
+const (
+	compactedByModel compactOutcome = "model"
+	compactedByRule  compactOutcome = "rule"
+)
+
 // Metrics is what all engines of a server count together.
 type Metrics struct {
 	tools map[string]bool
@@ -49,6 +57,7 @@ type Metrics struct {
 	steps          *prometheus.CounterVec
 	firstTokenTime *prometheus.HistogramVec
 	tokens         *prometheus.CounterVec
+	compactions    *prometheus.CounterVec
 }
 
 // NewMetrics registers the engine's metrics, every series at 0 for each tool and
@@ -74,6 +83,7 @@ func NewMetrics(reg prometheus.Registerer, tools, providers []string) *Metrics {
 		steps:          counter("steps_total", "Model requests, by how they ended.", "outcome"),
 		firstTokenTime: histogram("model_first_token_seconds", "Time from a model request to the first piece of its answer.", "provider", []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 120}),
 		tokens:         counter("model_tokens_total", "Tokens as the provider reported them; input includes cached_input.", "provider", "direction"),
+		compactions:    counter("compactions_total", "Times that old messages were summed up, by a model or, as far as none did, by rule.", "outcome"),
 	}
 	m.start(tools, providers)
 	return m
@@ -94,6 +104,8 @@ func (m *Metrics) start(tools, providers []string) {
 	for _, o := range []stepOutcome{stepOK, stepRetried, stepFailed, stepCancelled} {
 		m.steps.WithLabelValues(string(o))
 	}
+	m.compactions.WithLabelValues(string(compactedByModel))
+	m.compactions.WithLabelValues(string(compactedByRule))
 	for _, p := range providers {
 		m.firstTokenTime.WithLabelValues(p)
 		for _, d := range []string{"input", "cached_input", "output"} {
@@ -134,6 +146,12 @@ func (m *Metrics) firstToken(provider string, d time.Duration) {
 
 func (m *Metrics) answered(provider string, u session.Usage) {
 	m.step(stepOK)
+	m.used(provider, u)
+}
+
+func (m *Metrics) compacted(how compactOutcome) { m.compactions.WithLabelValues(string(how)).Inc() }
+
+func (m *Metrics) used(provider string, u session.Usage) {
 	m.tokens.WithLabelValues(provider, "input").Add(float64(u.InputTokens))
 	m.tokens.WithLabelValues(provider, "cached_input").Add(float64(u.CachedInputTokens))
 	m.tokens.WithLabelValues(provider, "output").Add(float64(u.OutputTokens))

@@ -17,8 +17,7 @@ const lostResult = "The result of this call was lost. Whether it ran is unknown.
 // providers refuse to do without: each call has exactly one result, results follow
 // the calls of their answer in call order, no text is blank, no reasoning goes to a
 // model that did not write it, and no arguments are sent back that are not JSON.
-func (e *Engine) request(h *History) llm.Request {
-	history := h.Items
+func (e *Engine) request(history []session.Item, recall string) llm.Request {
 	b := builder{provider: e.Provider.Name(), model: e.Provider.Model(), out: make([]session.Item, 0, len(history))}
 	for i := 0; i < len(history); {
 		if !ofAnswer(history[i].Kind) {
@@ -37,7 +36,7 @@ func (e *Engine) request(h *History) llm.Request {
 		b.answer(history[i:end], history[end:results])
 		i = results
 	}
-	return llm.Request{System: e.system(h.Recall), Tools: e.Tools.Specs(), Items: b.out}
+	return llm.Request{System: e.system(recall), Tools: e.Tools.Specs(), Items: b.out}
 }
 
 // system is the instructions, and what the session recalls, cut like a result.

@@ -23,6 +23,7 @@ type run struct {
 	turn    session.Turn
 
 	live       *answer         // the answer that arrives now; nil between answers
+	sent       fitted          // the request that was asked last
 	attempt    int             // of the request that is asked now; the first is 1
 	step       *step           // the calls that run now; nil between them
 	unstoredMu sync.Mutex      // guards unstored

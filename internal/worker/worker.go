@@ -36,9 +36,13 @@ type Keeper interface {
 }
 
 // Config is what an engine is made of. Its zero fields are mistakes, but for
-// Instructions, RecallMaxBytes, the interceptors and Keeper.
+// Window, Budget, Compaction, Instructions, RecallMaxBytes, the interceptors and
+// Keeper.
 type Config struct {
 	Provider       llm.Provider
+	Window         llm.Window  // of its model
+	Budget         *llm.Budget // of its key; nil is no limit
+	Compaction     Compaction
 	Tools          *tool.Set
 	Instructions   string // the system text of each request
 	RecallMaxBytes int    // of History.Recall that a request tells; at least manifest.MinLimitBytes count
@@ -82,6 +86,8 @@ type History struct {
 	// Recall is what the session is told beside the instructions: it stays the same
 	// from turn to turn. Empty for nothing.
 	Recall string
+	// Gauge is what the requests of the session have shown so far.
+	Gauge Gauge
 }
 
 // next is the number of the next item.
