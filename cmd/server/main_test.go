@@ -21,6 +21,11 @@ func TestCommandLine(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Values[processKey{}] = new(*process)
+			docs, err := filepath.Abs("../../docs")
+			if err != nil {
+				return err
+			}
+			env.Setenv("DOCS", docs)
 			bin, err := filepath.Abs("../../bin")     // where make puts promtool
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command takes a second more
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+bin)
@@ -32,6 +37,7 @@ func TestCommandLine(t *testing.T) {
 			"await":  await,
 			"signal": signalServer,
 			"exits":  exits,
+			"walk":   walk,
 		},
 	})
 }
