@@ -67,7 +67,7 @@ func (f *folder) next(ctx context.Context) ([]session.Record, error) {
 	}
 	records, err := f.consolidator.Store.OpenRecords(ctx, f.name, f.after, limit)
 	if err == nil && len(records) == 0 && f.after != "" {
-		f.after = "" // those that failed alone are tried again
+		// What failed alone is tried again when nothing comes after it.
 		records, err = f.consolidator.Store.OpenRecords(ctx, f.name, "", limit)
 	}
 	if err != nil {
