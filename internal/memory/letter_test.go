@@ -301,3 +301,23 @@ func TestBacklogIsReadOnceAfterFailures(t *testing.T) {
 		}
 	})
 }
+
+// A dead letter that could not be stored was not made.
+func TestDeadLetterOfAFullDiskIsMadeLater(t *testing.T) {
+	inTime(t, setup{settings: func(m *manifest.Memory) { m.DeadLetterAfter = 1 }}, func(t *testing.T, w *world) {
+		id := w.session(user("hello"))
+		fillDisk(w)
+		w.model.add(prose("no"), prose("no"))
+		began := time.Now()
+		w.memory.TurnEnded(id)
+		w.eventually("the disk refuses", func() bool { return w.runs(session.OutcomeNoSubmission) == "1" })
+		if len(w.letters()) != 0 || w.backlog(id).Pointer != 0 {
+			t.Errorf("letters %+v, pointer %d", w.letters(), w.backlog(id).Pointer)
+		}
+		w.refuse.Store(nil)
+		w.idle()
+		if len(w.letters()) != 1 || time.Since(began) > time.Minute {
+			t.Errorf("%d letters after %s: %s", len(w.letters()), time.Since(began), w.outcomes(id))
+		}
+	})
+}

@@ -38,6 +38,7 @@ func rows() []row {
 	return []row{
 		{"records", session.OutcomeStaged, []llmtest.Step{valid}, 1, nil, nil},
 		{"records after a refused call", session.OutcomeStaged, []llmtest.Step{submission(`{"records":[{}]}`), valid}, 2, nil, nil},
+		{"a refused call before a good one", session.OutcomeStaged, []llmtest.Step{{Calls: []llmtest.Call{{Tool: SubmitTool, Arguments: `{}`}, valid.Calls[0]}}, valid}, 2, nil, nil},
 		{"two calls at once", session.OutcomeStaged, []llmtest.Step{{Calls: append(valid.Calls, valid.Calls...)}}, 1, nil, nil},
 		{"no records", session.OutcomeEmpty, []llmtest.Step{submission(`{"records":[]}`)}, 1, nil, nil},
 		{"429", session.OutcomeProviderError, []llmtest.Step{{Status: 429}}, 1, nil, nil},
