@@ -52,12 +52,12 @@ SELECT count(*), coalesce(sum(octet_length(claim) + octet_length(why)), 0) FROM 
 WHERE project = $1 AND state = 'open'
 
 -- name: index
-INSERT INTO memory_index (rowid, project, terms) VALUES ($1, $2, $3)
+INSERT INTO memory_index (rowid, terms) VALUES ($1, $2)
 
 -- name: unindex
 DELETE FROM memory_index WHERE rowid = $1
 
 -- name: hits
 SELECT place, rank FROM (
-    SELECT rowid AS place, bm25(memory_index, 0.0, 1.0) AS rank FROM memory_index WHERE memory_index MATCH $1 ORDER BY rowid DESC LIMIT $3)
+    SELECT rowid AS place, bm25(memory_index) AS rank FROM memory_index WHERE memory_index MATCH $1 ORDER BY rowid DESC LIMIT $3)
 ORDER BY rank, place DESC LIMIT $2

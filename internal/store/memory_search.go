@@ -3,9 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -22,12 +20,9 @@ func recordPlace(row int64) int64   { return 2 * row }
 func documentPlace(row int64) int64 { return 2*row + 1 }
 
 func indexMemory(c *connection, place int64, project, text string) error {
-	_, err := c.exec("index", place, projectTerm(project), indexed(text))
+	_, err := c.exec("index", place, vocabularyOf(project).indexed(text))
 	return err
 }
-
-// projectTerm is one term, whatever characters the project's name has.
-func projectTerm(project string) string { return "p" + hex.EncodeToString([]byte(project)) }
 
 // SearchMemory searches the newest versions of a project's documents, and its records
 // that are open or applied, for a text; the best hits come first, at most limit and
@@ -42,12 +37,12 @@ func (s *Store) SearchMemory(ctx context.Context, project, query string, limit i
 		return nil, session.ErrQuery
 	}
 	limit = min(max(limit, 1), maxHits)
-	runs := runsOf(query)
-	for _, terms := range []string{matchAll(runs), matchAny(runs)} {
-		if terms == "" {
+	runs, words := runsOf(query), vocabularyOf(project)
+	for _, match := range []string{words.all(runs), words.any(runs)} {
+		if match == "" {
 			continue
 		}
-		hits, err := s.matches(ctx, project, terms, limit)
+		hits, err := s.matches(ctx, project, match, limit)
 		if err != nil || len(hits) > 0 {
 			return excerpted(hits, query, runs), err
 		}
@@ -57,13 +52,12 @@ func (s *Store) SearchMemory(ctx context.Context, project, query string, limit i
 }
 
 // matches runs a query of the index.
-func (s *Store) matches(ctx context.Context, project, terms string, limit int) ([]session.Hit, error) {
+func (s *Store) matches(ctx context.Context, project, match string, limit int) ([]session.Hit, error) {
 	type place struct {
 		at   int64
 		rank float64 // lower is better
 	}
 	var places []place
-	match := fmt.Sprintf(`project:"%s" AND terms:(%s)`, projectTerm(project), terms)
 	err := s.reader.each(ctx, "hits", []any{match, limit, maxRanked}, func(rows *sql.Rows) (bool, error) {
 		var p place
 		err := rows.Scan(&p.at, &p.rank)
@@ -76,8 +70,8 @@ func (s *Store) matches(ctx context.Context, project, terms string, limit int) (
 	hits := []session.Hit{}
 	for _, p := range places {
 		hit, err := s.hit(ctx, p.at)
-		if errors.Is(err, session.ErrNotFound) {
-			continue // deleted since it was found
+		if errors.Is(err, session.ErrNotFound) || err == nil && !of(project, &hit) {
+			continue // deleted since it was found, or of a project with the same vocabulary
 		}
 		if err != nil {
 			return nil, s.failed("search memory of project "+project, err)
@@ -86,6 +80,14 @@ func (s *Store) matches(ctx context.Context, project, terms string, limit int) (
 		hits = append(hits, hit)
 	}
 	return hits, nil
+}
+
+// of reports whether a hit belongs to a project.
+func of(project string, h *session.Hit) bool {
+	if h.Record != nil {
+		return h.Record.Project == project
+	}
+	return h.Document.Project == project
 }
 
 // hit reads what a place in the index stands for.

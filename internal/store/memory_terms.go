@@ -1,6 +1,8 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,12 +31,21 @@ type run struct {
 	characters []string // each with the marks on it
 }
 
+// vocabulary is what the terms of a project begin with: so that a search costs what
+// is in its own project, and ranks by what is rare there.
+type vocabulary string
+
+func vocabularyOf(project string) vocabulary {
+	sum := sha256.Sum256([]byte(project))
+	return vocabulary(hex.EncodeToString(sum[:4]))
+}
+
 // indexed is the terms of a text, as the index is given them.
-func indexed(text string) string {
+func (v vocabulary) indexed(text string) string {
 	var b strings.Builder
 	for _, r := range runsOf(text) {
 		for _, term := range r.terms() {
-			b.WriteString(term)
+			b.WriteString(string(v) + term)
 			b.WriteByte(' ')
 		}
 	}
@@ -123,35 +134,35 @@ const (
 	minWord  = 3  // characters of a word that may be the beginning of a longer one
 )
 
-// matchAll is the query of the index for texts that hold every run of a search;
+// all is the query of the index for texts that hold every run of a search;
 // empty when the search has none. Nothing in it is the searcher's but letters and
 // digits between quotes.
-func matchAll(runs []run) string {
+func (v vocabulary) all(runs []run) string {
 	var parts []string
 	for _, r := range runs[:min(len(runs), maxRuns)] {
 		if r.unspaced && len(r.characters) > 1 {
-			parts = append(parts, quoted(strings.Join(r.pairs(), " ")))
+			parts = append(parts, v.phrase(r.pairs()...))
 		} else {
-			parts = append(parts, r.beginning())
+			parts = append(parts, v.beginning(r))
 		}
 	}
 	return strings.Join(parts, " AND ")
 }
 
-// matchAny is the query for texts that hold any part of a search. Short words are in
+// any is the query for texts that hold any part of a search. Short words are in
 // nearly every text: they count only when there are no others.
-func matchAny(runs []run) string {
+func (v vocabulary) any(runs []run) string {
 	var parts, short []string
 	for _, r := range runs[:min(len(runs), maxRuns)] {
 		switch {
 		case r.unspaced && len(r.characters) > 1:
 			for _, pair := range r.pairs() {
-				parts = append(parts, quoted(pair))
+				parts = append(parts, v.phrase(pair))
 			}
 		case r.unspaced || len(r.characters) > minWord:
-			parts = append(parts, r.beginning())
+			parts = append(parts, v.beginning(r))
 		default:
-			short = append(short, r.beginning())
+			short = append(short, v.beginning(r))
 		}
 	}
 	if len(parts) == 0 {
@@ -164,12 +175,15 @@ func matchAny(runs []run) string {
 
 // beginning matches a run of one term, and terms that begin with it unless it is a
 // very short word.
-func (r run) beginning() string {
-	term := quoted(strings.Join(r.characters, ""))
+func (v vocabulary) beginning(r run) string {
+	term := v.phrase(strings.Join(r.characters, ""))
 	if r.unspaced || len(r.characters) >= minWord {
 		return term + " *"
 	}
 	return term
 }
 
-func quoted(terms string) string { return `"` + terms + `"` }
+// phrase matches terms that follow each other.
+func (v vocabulary) phrase(terms ...string) string {
+	return `"` + string(v) + strings.Join(terms, " "+string(v)) + `"`
+}

@@ -20,15 +20,15 @@ func TestTermsOfTexts(t *testing.T) {
 		{"\u0301e\u0301 É", "e e", `"e" AND "e"`, `"e"`},
 	}
 	for _, test := range tests {
-		if got := strings.TrimSpace(indexed(test.text)); got != test.terms {
+		if got := strings.TrimSpace(vocabulary("").indexed(test.text)); got != test.terms {
 			t.Errorf("indexed(%q) = %q, want %q", test.text, got, test.terms)
 		}
 		runs := runsOf(test.text)
-		if got := matchAll(runs); got != test.all {
-			t.Errorf("matchAll(%q) = %s, want %s", test.text, got, test.all)
+		if got := vocabulary("").all(runs); got != test.all {
+			t.Errorf("all(%q) = %s, want %s", test.text, got, test.all)
 		}
-		if got := matchAny(runs); got != test.any {
-			t.Errorf("matchAny(%q) = %s, want %s", test.text, got, test.any)
+		if got := vocabulary("").any(runs); got != test.any {
+			t.Errorf("any(%q) = %s, want %s", test.text, got, test.any)
 		}
 	}
 }

@@ -26,6 +26,6 @@ CREATE TABLE document_versions (
 
 -- Search over the newest versions of documents, at twice their row plus one, and over
 -- the records that are open or applied, at twice their row. Terms are made by the
--- server and separated by spaces.
-CREATE VIRTUAL TABLE memory_index USING fts5 (project, terms, tokenize = 'ascii');
+-- server, begin with what stands for their project, and are separated by spaces.
+CREATE VIRTUAL TABLE memory_index USING fts5 (terms, tokenize = 'ascii');
 INSERT INTO memory_index (memory_index, rank) VALUES ('secure-delete', 1);
