@@ -178,3 +178,25 @@ func TestLongItemIsShownEverShorter(t *testing.T) {
 		t.Errorf("%d records after %d requests", len(w.records()), len(asked))
 	}
 }
+
+// No chunk is refused for its size by anybody but the model: there is no cap on what
+// one request may hold, also where nothing is known of the model.
+func TestLargeChunkIsOneWholeRequest(t *testing.T) {
+	w := newWorld(t, setup{settings: func(m *manifest.Memory) { m.ExtractChunkBytes = 4 << 20 }})
+	var items []session.Item
+	for i := range 30 {
+		items = append(items, user(fmt.Sprintf("BEGIN%d %s END%d", i, strings.Repeat("word ", 20_000), i)))
+	}
+	id := w.session(items...)
+	w.model.add(submits(99), submits(30)) // nor when the model is asked again
+	w.settle(id)
+	asked := w.model.asked()
+	if len(asked) != 2 || len(w.passes(id)) != 1 || w.backlog(id).Pointer != 30 {
+		t.Fatalf("%d requests in passes %s", len(asked), w.outcomes(id))
+	}
+	for i := range 30 {
+		if !strings.Contains(asked[1], fmt.Sprintf("BEGIN%d ", i)) || !strings.Contains(asked[1], fmt.Sprintf(" END%d", i)) {
+			t.Errorf("item %d is not whole", i)
+		}
+	}
+}

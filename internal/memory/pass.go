@@ -20,6 +20,10 @@ const (
 	passTimeout = 15 * time.Minute
 	// commitTimeout bounds the commit of what a pass has come to.
 	commitTimeout = 10 * time.Second
+	// anyWindow is a window, in tokens, that every chunk fits: no chunk is refused
+	// here for its size, and nothing of it is left out. Only the model can say that it
+	// is too long, and then the next one is shorter.
+	anyWindow = 1 << 40
 )
 
 //go:embed extract.md
@@ -101,6 +105,7 @@ func (p *Project) engine(submit tool.Tool) (*worker.Engine, error) {
 		c.Instructions += "\n\nWrite records in the language in which the person writes."
 	}
 	c.MaxSteps, c.MaxAttempts = p.Settings.ExtractWorkerMaxTurns, 1
+	c.Window.ContextTokens = anyWindow
 	c.MaxCallsPerStep = 1 // which of several submissions counts must not depend on chance
 	return worker.New(p.Limits, c)
 }
