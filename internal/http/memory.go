@@ -55,6 +55,29 @@ type Extraction interface {
 	Redrive(ctx context.Context, id session.DeadLetterID) (session.ExtractStart, error)
 }
 
+func (s *Server) memoryRoutes() []route {
+	const (
+		one       = "/v1/sessions/{session_id}"
+		project   = "/v1/projects/{project}"
+		documents = project + "/documents"
+		document  = documents + "/{name}"
+		letters   = project + "/dead-letters"
+	)
+	return []route{
+		{"GET", one + "/passes", s.listPasses, false},
+		{"POST", one + "/extract", s.extractNow, false},
+		{"GET", documents, s.listDocuments, false},
+		{"GET", document, s.getDocument, false},
+		{"DELETE", document, s.deleteDocument, false},
+		{"GET", document + "/versions", s.listDocumentVersions, false},
+		{"POST", document + "/restore", s.restoreDocument, false},
+		{"GET", project + "/memory/search", s.searchMemory, false},
+		{"GET", project + "/records", s.listRecords, false},
+		{"GET", letters, s.listDeadLetters, false},
+		{"POST", letters + "/{dead_letter_id}/redrive", s.redriveDeadLetter, false},
+	}
+}
+
 // project reads the name of a project from the path.
 func (s *Server) project(r *http.Request) (string, error) {
 	name, err := url.PathUnescape(chi.URLParam(r, "project"))

@@ -26,13 +26,8 @@ func (s *Server) routes() []route {
 		one   = "/v1/sessions/{session_id}"
 		turns = one + "/turns"
 		turn  = turns + "/{turn_id}"
-
-		project   = "/v1/projects/{project}"
-		documents = project + "/documents"
-		document  = documents + "/{name}"
-		letters   = project + "/dead-letters"
 	)
-	return []route{
+	return append(s.memoryRoutes(), []route{
 		{"POST", "/v1/sessions", s.createSession, false},
 		{"GET", "/v1/sessions", s.listSessions, false},
 		{"GET", one, s.getSession, false},
@@ -46,17 +41,6 @@ func (s *Server) routes() []route {
 		{"GET", one + "/items/{n}", s.getItem, false},
 		{"GET", one + "/items/{n}/output", s.getOutput, false},
 		{"GET", one + "/events", s.getEvents, false},
-		{"GET", one + "/passes", s.listPasses, false},
-		{"POST", one + "/extract", s.extractNow, false},
-		{"GET", documents, s.listDocuments, false},
-		{"GET", document, s.getDocument, false},
-		{"DELETE", document, s.deleteDocument, false},
-		{"GET", document + "/versions", s.listDocumentVersions, false},
-		{"POST", document + "/restore", s.restoreDocument, false},
-		{"GET", project + "/memory/search", s.searchMemory, false},
-		{"GET", project + "/records", s.listRecords, false},
-		{"GET", letters, s.listDeadLetters, false},
-		{"POST", letters + "/{dead_letter_id}/redrive", s.redriveDeadLetter, false},
 		{"GET", "/v1/tools", s.listTools, false},
 		{"GET", "/v1/manifest", s.getManifest, false},
 		{"GET", "/metrics", s.getMetrics, false},
@@ -64,7 +48,7 @@ func (s *Server) routes() []route {
 		{"GET", "/readyz", s.getReady, true},
 		{"GET", "/openapi.yaml", s.getContract, true},
 		{"GET", "/", s.getIndex, true},
-	}
+	}...)
 }
 
 // newHandler puts the routes behind the middleware: from the log, which sees every

@@ -39,6 +39,7 @@ type whole struct {
 	t      *testing.T
 	model  *llmtest.Server
 	budget *llm.Budget
+	store  *store.Store
 	host   *host.Host
 	url    string
 	seen   map[session.EventType]bool // that streams have carried
@@ -53,6 +54,7 @@ func startWhole(t *testing.T, tools ...tool.Tool) *whole {
 	db, err := store.Open(t.Context(), t.TempDir(), log)
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
+	w.store = db
 	registry, set, settings := prometheus.NewRegistry(), tool.NewSet(tools...), manifest.Default()
 	engine, err := worker.New(settings.Worker.ToolOutput, worker.Config{
 		Provider: openai.New(openai.Config{BaseURL: w.model.URL(), Name: "scripted", IdleTimeout: patience}),
@@ -68,6 +70,7 @@ func startWhole(t *testing.T, tools ...tool.Tool) *whole {
 	})
 	server, err := New(Config{
 		Sessions: updater{w.host, db}, SessionLog: db, Turns: w.host, TurnLog: db, Streams: w.host, History: db, Projects: &fake{},
+		Memory: db, Extraction: w.newExtractor(registry),
 		Contract: loadline.Contract(), Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: log, Settings: settings.Server,
 	})
 	must(t, err)
