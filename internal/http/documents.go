@@ -54,9 +54,6 @@ func (s *Server) listDocumentVersions(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	p, err := readPage(before, limit, func(before int64, limit int) ([]session.Document, error) {
-		if before == 1 {
-			return nil, nil // it was the last one
-		}
 		return s.config.Memory.DocumentVersions(r.Context(), project, name, before, limit)
 	}, func(last session.Document) int64 { return last.Version })
 	if err != nil {
