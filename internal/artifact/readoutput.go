@@ -45,7 +45,7 @@ type readOutput struct {
 }
 
 func (t *readOutput) Spec() session.ToolSpec {
-	return session.ToolSpec{Name: ToolName, Description: strings.TrimSpace(readOutputText), Parameters: json.RawMessage(`{"type":"object","properties":{` +
+	return session.ToolSpec{Name: ToolName, Effect: session.EffectRead, Description: strings.TrimSpace(readOutputText), Parameters: json.RawMessage(`{"type":"object","properties":{` +
 		`"back":{"type":"integer","minimum":1,"maximum":1000,"description":"Which cut result: 1 (default) is the newest, 2 the one before."},` +
 		`"offset":{"type":"integer","description":"Byte to begin at; default 0; negative counts from the end."},` +
 		`"limit":{"type":"integer","minimum":1,"description":"How many bytes to show; default: as many as fit."},` +

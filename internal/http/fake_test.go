@@ -142,7 +142,7 @@ func (f *fake) Subscribe(_ context.Context, _ session.ID, from session.Cursor) (
 }
 
 func (f *fake) Tools(project string) ([]Tool, error) {
-	return []Tool{{session.ToolSpec{Name: "Glob", Description: "lists files", Parameters: json.RawMessage(`{"type":"object"}`)}, 16384}}, f.project(project)
+	return []Tool{{session.ToolSpec{Name: "Glob", Description: "lists files", Parameters: json.RawMessage(`{"type":"object"}`), Effect: session.EffectRead}, 16384}}, f.project(project)
 }
 
 func (f *fake) Manifest(project string) (any, error) {

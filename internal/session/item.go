@@ -58,6 +58,10 @@ type ToolCall struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // a JSON object; absent when Raw is set
 	Raw       string          `json:"raw,omitempty"`       // what the model wrote instead of an object
+	// Effect is what the call could do when it was stored, which is before it ran;
+	// empty means EffectPossible, or nothing when Raw is set. Of a call without a result, after a crash, it is
+	// what is known.
+	Effect Effect `json:"effect,omitempty"`
 }
 
 // ToolResult is the answer to one call.

@@ -24,4 +24,17 @@ type ToolSpec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"` // JSON Schema of its arguments, an object
+	// Effect is EffectRead or EffectPossible. Empty, for a tool that does not say,
+	// means EffectPossible.
+	Effect Effect `json:"effect"`
 }
+
+// Effect says whether doing a call twice can do harm.
+type Effect string
+
+// The effects of calls.
+const (
+	EffectRead     Effect = "read"   // it changes nothing
+	EffectPossible Effect = "effect" // it may change something
+	EffectNone     Effect = "none"   // it never runs
+)

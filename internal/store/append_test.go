@@ -41,6 +41,8 @@ func TestEveryEventRoundTrips(t *testing.T) {
 		item(session.Item{Kind: session.KindAssistantMessage, AssistantMessage: &session.AssistantMessage{Text: "half", Incomplete: true}}),
 		item(session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Read", Arguments: json.RawMessage(`{"a":"<\u0001>"}`)}}),
 		item(session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Read", Raw: `{"a":`}}),
+		item(session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Read", Arguments: json.RawMessage(`{}`), Effect: session.EffectRead}}),
+		item(session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Nope", Arguments: json.RawMessage(`{}`), Effect: session.EffectNone}}),
 		item(session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Read"}}),
 		result(session.ToolResult{CallN: 1, Tool: "Read", Summary: "s"}),
 		result(session.ToolResult{CallN: 1, Tool: "Read", Summary: "s", Content: session.Text("")}),

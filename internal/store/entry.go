@@ -32,6 +32,8 @@ const (
 	codeToolCallRaw      code = 20 // a call whose arguments are no object
 	codeToolResult       code = 21
 	codeSummary          code = 22
+	codeToolCallRead     code = 23 // a call that changes nothing
+	codeToolCallNone     code = 24 // a call that never runs, with arguments
 )
 
 var eventCodes = map[session.EventType]code{ //nolint:gochecknoglobals // a table, never changed
@@ -109,11 +111,7 @@ func (e *entry) encodeItem(ev *session.Event, input string) error {
 		e.code, e.text, rest.Text = codeReasoning, rest.Text, ""
 		return e.setData(rest)
 	case it.Kind == session.KindToolCall && it.ToolCall != nil:
-		call := it.ToolCall
-		e.code, e.text, e.data = codeToolCall, string(call.Arguments), call.Tool
-		if call.Arguments == nil {
-			e.code, e.text = codeToolCallRaw, call.Raw
-		}
+		e.encodeCall(it.ToolCall)
 	case it.Kind == session.KindToolResult && it.ToolResult != nil:
 		return e.encodeResult(*it.ToolResult)
 	case it.Kind == session.KindSummary && it.Summary != nil:
@@ -126,6 +124,36 @@ func (e *entry) encodeItem(ev *session.Event, input string) error {
 		return errShape
 	}
 	return nil
+}
+
+// encodeCall has a code for each effect: these rows are the ledger of calls, which
+// says after a crash what a call without a result may have done.
+func (e *entry) encodeCall(call *session.ToolCall) {
+	e.code, e.text, e.data = codeToolCall, string(call.Arguments), call.Tool
+	switch {
+	case call.Arguments == nil:
+		e.code, e.text = codeToolCallRaw, call.Raw
+	case call.Effect == session.EffectRead:
+		e.code = codeToolCallRead
+	case call.Effect == session.EffectNone:
+		e.code = codeToolCallNone
+	}
+}
+
+// call is the call that e stands for.
+func (e *entry) call(text string) *session.ToolCall {
+	tool, _ := e.data.(string)
+	if e.code == codeToolCallRaw {
+		return &session.ToolCall{Tool: tool, Raw: text}
+	}
+	call := &session.ToolCall{Tool: tool, Arguments: json.RawMessage(text)}
+	switch e.code {
+	case codeToolCallRead:
+		call.Effect = session.EffectRead
+	case codeToolCallNone:
+		call.Effect = session.EffectNone
+	}
+	return call
 }
 
 func (e *entry) encodeResult(rest session.ToolResult) error {
@@ -190,12 +218,8 @@ func (e *entry) item(id session.ID) (it session.Item, err error) {
 		it.Kind, it.Reasoning = session.KindReasoning, new(session.Reasoning)
 		err = e.rest(it.Reasoning)
 		it.Reasoning.Text = text
-	case codeToolCall, codeToolCallRaw:
-		tool, _ := e.data.(string)
-		it.Kind, it.ToolCall = session.KindToolCall, &session.ToolCall{Tool: tool, Raw: text}
-		if e.code == codeToolCall {
-			it.ToolCall.Arguments, it.ToolCall.Raw = json.RawMessage(text), ""
-		}
+	case codeToolCall, codeToolCallRaw, codeToolCallRead, codeToolCallNone:
+		it.Kind, it.ToolCall = session.KindToolCall, e.call(text)
 	case codeToolResult:
 		it.Kind, it.ToolResult = session.KindToolResult, new(session.ToolResult)
 		err = e.rest(it.ToolResult)

@@ -164,7 +164,7 @@ func scanNote(rows *sql.Rows) (session.Note, error) {
 		note.Kind = session.KindReasoning
 	case codeSummary:
 		note.Kind = session.KindSummary
-	case codeToolCall, codeToolCallRaw:
+	case codeToolCall, codeToolCallRaw, codeToolCallRead, codeToolCallNone:
 		note.Kind, note.Tool = session.KindToolCall, data.String
 	case codeToolResult:
 		var r session.ToolResult // without its content, which is elsewhere

@@ -67,7 +67,9 @@ func (c *chat) extracted(x session.Extracted) error {
 // the disk, and has nothing of what it must not have.
 func TestNotesAreWhatItemsShow(t *testing.T) {
 	c := newChat(t, openStore(t, t.TempDir()))
-	items := c.turnOf(everyKind()...)
+	items := c.turnOf(append(everyKind(),
+		session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Glob", Arguments: json.RawMessage(`{"CONTENT":2}`), Effect: session.EffectRead}},
+		session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Nope", Arguments: json.RawMessage(`{"CONTENT":3}`), Effect: session.EffectNone}})...)
 	got, err := c.store.Notes(t.Context(), c.lease.SessionID, 0, 100)
 	if err != nil {
 		t.Fatal(err)

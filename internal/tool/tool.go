@@ -88,6 +88,9 @@ func NewSet(tools ...Tool) *Set {
 		if i > 0 && s.specs[i-1].Name == spec.Name {
 			panic("two tools are named " + spec.Name)
 		}
+		if spec.Effect == "" {
+			spec.Effect = session.EffectPossible
+		}
 		s.specs = append(s.specs, spec)
 	}
 	return s
@@ -105,6 +108,17 @@ func (s *Set) Find(name string) (Tool, bool) {
 		return nil, false
 	}
 	return s.tools[i], true
+}
+
+// Effect is what a call of the tool with this name can do: none when there is no
+// such tool.
+func (s *Set) Effect(name string) session.Effect {
+	for _, spec := range s.specs {
+		if spec.Name == name {
+			return spec.Effect
+		}
+	}
+	return session.EffectNone
 }
 
 // Specs lists what the model is told. The caller must not change it.

@@ -23,6 +23,8 @@ type step struct {
 	limits []int          // bytes, fixed before the calls run
 	tail   []session.Item // what comes after the results
 
+	begun bool // its calls may run, or have run
+
 	mu      sync.Mutex      // guards results
 	results []*session.Item // committed ones, in call order; nil while open
 }
@@ -41,6 +43,7 @@ func (e *Engine) newStep(calls []session.Item, firstN int64) *step {
 func (r *run) runCalls(ctx context.Context, s *step) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	s.begun = true
 	var (
 		wg    sync.WaitGroup
 		first sync.Once

@@ -74,7 +74,7 @@ func (r *run) closing() []session.Event {
 	if r.step != nil {
 		for i, result := range r.step.results {
 			if result == nil {
-				out := failedOutput(r.step.calls[i].ToolCall.Tool+": not run", "The turn ended before this call was run to its end. Whether it had an effect is unknown.")
+				out := openOutput(r.step.calls[i].ToolCall, r.step.begun, "The turn ended")
 				events = append(events, r.settle(r.step, i, out, outcomeInterrupted))
 			}
 		}

@@ -70,7 +70,7 @@ func (r *run) closeAfterCrash(s *step) []session.Event {
 	var events []session.Event
 	for i, call := range s.calls {
 		if s.results[i] == nil {
-			out := failedOutput(call.ToolCall.Tool+": outcome unknown", "The server was stopped while this call ran: its outcome is unknown. It was not run again. Check what it did before you repeat it.")
+			out := openOutput(call.ToolCall, true, "The server was stopped")
 			out, _ = r.engine.after(context.Background(), r.interceptedCall(call), out)
 			events = append(events, r.settle(s, i, out, outcomeInterrupted))
 		}

@@ -103,6 +103,7 @@ func (r *run) complete(ctx context.Context, items []session.Item, usage session.
 
 // takeStep stores an answer with calls, runs them, and stores their results.
 func (r *run) takeStep(ctx context.Context, items, calls []session.Item, whole llm.Answer) error {
+	r.engine.declare(calls, whole.Stop)
 	r.step = r.engine.newStep(calls, items[len(items)-1].N+1)
 	r.step.tail = r.droppedCalls()
 	err := r.commit(ctx, r.answerEvents(slices.Concat(items, r.step.tail), whole.Usage)...)

@@ -102,6 +102,13 @@ func (t *fileTool) Run(ctx context.Context, call tool.Call) (session.Output, err
 	return t.run(ctx, call)
 }
 
+// readSpecOf is the spec of a tool that changes nothing.
+func readSpecOf(name, description, parameters string) session.ToolSpec {
+	s := spec(name, description, parameters)
+	s.Effect = session.EffectRead
+	return s
+}
+
 func spec(name, description, parameters string) session.ToolSpec {
 	return session.ToolSpec{Name: name, Description: strings.TrimSpace(description), Parameters: json.RawMessage(parameters)}
 }

@@ -25,7 +25,7 @@ const (
 var globText string
 
 func globSpec() session.ToolSpec {
-	return spec("Glob", globText, `{"type":"object","properties":{`+
+	return readSpecOf("Glob", globText, `{"type":"object","properties":{`+
 		`"pattern":{"type":"string","description":"Pattern for paths below path, such as **/*.go."},`+
 		`"path":{"type":"string","description":"Folder to list; default: the project folder."},`+
 		`"offset":{"type":"integer","minimum":1,"description":"Number of the first path to list; default 1."},`+

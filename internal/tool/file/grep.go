@@ -22,7 +22,7 @@ const (
 var grepText string
 
 func grepSpec() session.ToolSpec {
-	return spec("Grep", grepText, `{"type":"object","properties":{`+
+	return readSpecOf("Grep", grepText, `{"type":"object","properties":{`+
 		`"pattern":{"type":"string","description":"Regular expression (RE2) to search for in each line."},`+
 		`"path":{"type":"string","description":"Folder or file to search; default: the project folder."},`+
 		`"glob":{"type":"string","description":"Search only files whose path below path matches, such as *.go or docs/**; a pattern without a slash is for the name in any folder."},`+

@@ -22,7 +22,7 @@ const maxCountedBytes = 256 << 20
 var readText string
 
 func readSpec() session.ToolSpec {
-	return spec("Read", readText, `{"type":"object","properties":{`+
+	return readSpecOf("Read", readText, `{"type":"object","properties":{`+
 		`"path":{"type":"string","description":"File to read, relative to the project folder."},`+
 		`"offset":{"type":"integer","minimum":1,"description":"Number of the first line to read; default 1."},`+
 		`"limit":{"type":"integer","minimum":1,"description":"How many lines to read; default: all."}},`+
