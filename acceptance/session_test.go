@@ -193,6 +193,9 @@ func TestA17QueueKeepsItsOrder(t *testing.T) {
 	if answer, _ := w.send("POST", turnsOf(id), map[string]any{"input": "one more"}); answer.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("turn 101 of the queue: %s", answer.Status)
 	}
+	if answer, text := w.send("POST", turnsOf(id), map[string]any{"input": "now", "mode": session.ModeReject}); answer.StatusCode != http.StatusConflict {
+		t.Errorf("a turn that will not wait: %s %s", answer.Status, text)
+	}
 	for n := 1; n < 100; n += 2 {
 		w.cancel(id, queued[n])
 	}

@@ -26,6 +26,7 @@ type reader struct {
 	id   string // to resume from
 	seq  int64
 	text map[int64]string // live, by item; replaced by the item itself
+	live int64            // bytes of the live text of the step
 	last session.Event
 }
 
@@ -36,6 +37,9 @@ func (r *reader) take(s *sse, ev session.Event) {
 	before, now := position(r.t, r.id), position(r.t, s.id)
 	switch {
 	case ev.Delta != nil:
+		if r.live += int64(len(ev.Delta.Text)); len(now) != 2 || now[1] != r.live {
+			r.t.Errorf("id %q of a delta, up to which the step has %d bytes", s.id, r.live)
+		}
 		if at := int64(len(r.text[ev.Delta.ItemN])); ev.Delta.AtByte != at {
 			r.t.Errorf("a delta at byte %d of item %d, of which %d bytes are known", ev.Delta.AtByte, ev.Delta.ItemN, at)
 		}
@@ -51,6 +55,9 @@ func (r *reader) take(s *sse, ev session.Event) {
 	}
 	if ev.Type.Durable() {
 		r.seq = ev.Seq
+	}
+	if ev.Type == session.EventStepCompleted || ev.Type == session.EventStepRestarted {
+		r.live = 0
 	}
 	if (ev.Type.Durable() || ev.Delta != nil) && slices.Compare(now, before) <= 0 {
 		r.t.Errorf("id %q after id %q", s.id, r.id)

@@ -122,6 +122,12 @@ func TestIdleSessionGoesBackAndForth(t *testing.T) {
 	w.say(id, "one")
 	h := w.second()
 	for range 2 {
+		// Whoever still holds the session as it was keeps nobody from what it is.
+		held, err := w.host.Subscribe(t.Context(), id, session.Cursor{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
 		turn, _, err := h.Submit(t.Context(), id, "two", session.ModeEnqueue, nil)
 		if err != nil {
 			t.Fatalf("the second host: %v", err)
