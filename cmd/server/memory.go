@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"loadline/internal/host"
-	"loadline/internal/llm"
 	"loadline/internal/manifest"
 	"loadline/internal/memory"
 	"loadline/internal/tool"
@@ -21,7 +20,7 @@ import (
 func (s *server) newExtractor(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) (*memory.Extractor, error) {
 	return memory.NewExtractor(context.Background(), memory.Config{
 		Store: s.store, Host: s.host, Projects: s.memoryProjects(m, log), MaxParallel: m.Memory.MaxParallel,
-		Secrets: s.projects.secrets, Staged: s.folding.Staged, Registry: registry, Log: log,
+		Secrets: s.projects.models.secrets, Staged: s.folding.Staged, Registry: registry, Log: log,
 	})
 }
 
@@ -29,7 +28,7 @@ func (s *server) newExtractor(m *manifest.Manifest, registry *prometheus.Registr
 func (s *server) newConsolidator(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) *memory.Consolidator {
 	return memory.NewConsolidator(memory.ConsolidatorConfig{
 		Store: s.store, Projects: s.memoryProjects(m, log), MaxParallel: m.Memory.MaxParallel,
-		Secrets: s.projects.secrets, Registry: registry, Log: log,
+		Secrets: s.projects.models.secrets, Registry: registry, Log: log,
 	})
 }
 
@@ -40,8 +39,8 @@ func (s *server) memoryProjects(m *manifest.Manifest, log zerolog.Logger) map[st
 		if p.Memory.Enabled {
 			all[name] = memory.Project{
 				Name: name, Settings: p.Memory, Limits: p.Worker.ToolOutput,
-				Engine:        s.memoryEngine(p.Settings, s.projects.providers[p.Memory.ExtractModel], log),
-				Consolidation: s.memoryEngine(p.Settings, s.projects.providers[p.Memory.ConsolidationModel], log),
+				Engine:        s.memoryEngine(p.Settings, s.projects.models.made[p.Memory.ExtractModel], log),
+				Consolidation: s.memoryEngine(p.Settings, s.projects.models.made[p.Memory.ConsolidationModel], log),
 			}
 		}
 	}
@@ -70,9 +69,11 @@ func (p *projects) remember(store memory.Remembered) {
 }
 
 // memoryEngine is what engines of memory have in common with those of turns.
-func (s *server) memoryEngine(settings manifest.Settings, provider llm.Provider, log zerolog.Logger) worker.Config {
+func (s *server) memoryEngine(settings manifest.Settings, m model, log zerolog.Logger) worker.Config {
 	return worker.Config{
-		Provider:        provider,
+		Provider:        m.provider,
+		Window:          m.window,
+		Budget:          m.budget,
 		MaxCallsPerStep: settings.Worker.MaxCallsPerStep,
 		RetryMaxWait:    time.Duration(settings.Model.RetryMaxWait),
 		ToolTimeout:     time.Duration(settings.Worker.ToolTimeout),

@@ -14,9 +14,6 @@ import (
 	"loadline/internal/host"
 	"loadline/internal/http"
 	"loadline/internal/llm"
-	"loadline/internal/llm/anthropic"
-	"loadline/internal/llm/demo"
-	"loadline/internal/llm/openai"
 	"loadline/internal/manifest"
 	"loadline/internal/memory"
 	"loadline/internal/session"
@@ -39,30 +36,30 @@ type projects struct {
 	manifest   *manifest.Manifest
 	tools      map[string]*tool.Set
 	workspaces []*file.Workspace
-	providers  map[manifest.Model]llm.Provider // one for each model, whoever uses it
-	secrets    []string                        // the keys of all models
-	keeper     worker.Keeper                   // nil keeps no outputs
+	models     models
+	keeper     worker.Keeper // nil keeps no outputs
 }
 
 // openProjects opens the folders of all projects and makes their tools and models.
 func openProjects(m *manifest.Manifest) (*projects, error) {
-	p := &projects{manifest: m, tools: map[string]*tool.Set{}, providers: map[manifest.Model]llm.Provider{}}
+	p := &projects{manifest: m, tools: map[string]*tool.Set{}}
 	hidden := append(m.Files(), m.Store.Dir)
 	for _, name := range slices.Sorted(maps.Keys(m.Projects)) {
 		if err := p.add(name, m.Projects[name], hidden); err != nil {
 			return nil, errors.Join(fmt.Errorf("project %q: %w", name, err), p.close())
 		}
 	}
+	p.models.share()
 	return p, nil
 }
 
 func (p *projects) add(name string, project manifest.Project, hidden []string) error {
-	models := []manifest.Model{project.Model}
+	wanted := []manifest.Model{project.Model, project.Compaction.Model}
 	if project.Memory.Enabled {
-		models = append(models, project.Memory.ExtractModel, project.Memory.ConsolidationModel)
+		wanted = append(wanted, project.Memory.ExtractModel, project.Memory.ConsolidationModel)
 	}
-	for _, model := range models {
-		if err := p.addModel(model); err != nil {
+	for _, m := range wanted {
+		if err := p.models.add(m); err != nil {
 			return err
 		}
 	}
@@ -82,22 +79,6 @@ func (p *projects) add(name string, project manifest.Project, hidden []string) e
 	return nil
 }
 
-// addModel makes the provider of a model, once.
-func (p *projects) addModel(m manifest.Model) error {
-	if p.providers[m] != nil {
-		return nil
-	}
-	key, err := m.APIKey()
-	if err != nil {
-		return err
-	}
-	if key != "" {
-		p.secrets = append(p.secrets, key)
-	}
-	p.providers[m] = newProvider(m, key)
-	return nil
-}
-
 func (p *projects) close() error {
 	var errs []error
 	for _, w := range p.workspaces {
@@ -108,9 +89,10 @@ func (p *projects) close() error {
 
 // hosts makes the engine of each project.
 func (p *projects) hosts(metrics *worker.Metrics, log zerolog.Logger) (map[string]host.Project, error) {
+	p.models.warn(log)
 	all := map[string]host.Project{}
 	for name, settings := range p.manifest.Projects {
-		made, err := p.newHostProject(settings.Settings, p.providers[settings.Model], p.tools[name], metrics, log)
+		made, err := p.newHostProject(settings.Settings, p.models.made[settings.Model], p.tools[name], metrics, log)
 		if err != nil {
 			return nil, fmt.Errorf("project %q: %w", name, err)
 		}
@@ -119,9 +101,12 @@ func (p *projects) hosts(metrics *worker.Metrics, log zerolog.Logger) (map[strin
 	return all, nil
 }
 
-func (p *projects) newHostProject(s manifest.Settings, provider llm.Provider, tools *tool.Set, metrics *worker.Metrics, log zerolog.Logger) (host.Project, error) {
+func (p *projects) newHostProject(s manifest.Settings, m model, tools *tool.Set, metrics *worker.Metrics, log zerolog.Logger) (host.Project, error) {
 	engine, err := worker.New(s.Worker.ToolOutput, worker.Config{
-		Provider:        provider,
+		Provider:        m.provider,
+		Window:          m.window,
+		Budget:          m.budget,
+		Compaction:      p.compaction(s.Compaction),
 		Tools:           tools,
 		Keeper:          p.keeper,
 		Instructions:    s.Worker.Instructions,
@@ -137,14 +122,9 @@ func (p *projects) newHostProject(s manifest.Settings, provider llm.Provider, to
 	return host.Project{Engine: engine, StallAfter: time.Duration(s.Worker.StallAfter), InterruptOnRestart: s.Worker.OnRestart == "interrupt"}, err
 }
 
-func newProvider(m manifest.Model, key string) llm.Provider {
-	switch m.Provider {
-	case "openai":
-		return openai.New(openai.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, IdleTimeout: time.Duration(m.IdleTimeout)})
-	case "anthropic":
-		return anthropic.New(anthropic.Config{BaseURL: m.BaseURL, Name: m.Name, Key: key, APIVersion: m.APIVersion, Auth: anthropic.Auth(m.Auth), IdleTimeout: time.Duration(m.IdleTimeout)})
-	}
-	return demo.New(demo.Config{})
+func (p *projects) compaction(c manifest.Compaction) worker.Compaction {
+	m := p.models.made[c.Model]
+	return worker.Compaction{Provider: m.provider, Window: m.window, Budget: m.budget, MaxCalls: c.MaxCalls, SummaryBytes: c.SummaryMaxBytes}
 }
 
 // orphan is the provider of sessions whose project has left the manifest: their

@@ -95,7 +95,7 @@ func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, lo
 		return nil, err
 	}
 	s.recall(all)
-	lost, err := s.projects.newHostProject(m.Settings, orphan{}, tool.NewSet(), s.metrics, log)
+	lost, err := s.projects.newHostProject(m.Settings, model{provider: orphan{}}, tool.NewSet(), s.metrics, log)
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,9 @@ func (r *run) prepare(ctx context.Context, a *asking) (err error) {
 		next, _ = r.engine.fit(r.history, true)
 	}
 	r.sent = next
+	if !next.fits {
+		return r.engine.checkNewest(r.history)
+	}
 	return nil
 }
 

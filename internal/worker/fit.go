@@ -117,15 +117,28 @@ func visible(history []session.Item) (items []session.Item, from int64) {
 	return items, history[summary].N
 }
 
+// checkNewest ends a turn whose input no request can hold, for example because the
+// model is another than when it was accepted.
+func (e *Engine) checkNewest(h *History) error {
+	if err := e.CheckInput(newestInput(h)); err != nil {
+		return &turnError{session.CodeInputTooLarge, err.Error()}
+	}
+	return nil
+}
+
+func newestInput(h *History) string {
+	for i := len(h.Items) - 1; i >= 0; i-- {
+		if m := h.Items[i].UserMessage; m != nil {
+			return m.Text
+		}
+	}
+	return ""
+}
+
 // tooLarge ends a turn whose request is refused although nothing more can be left
 // out of it.
 func (e *Engine) tooLarge(h *History, refused error) error {
-	input := ""
-	for _, item := range h.Items {
-		if item.Kind == session.KindUserMessage {
-			input = item.UserMessage.Text
-		}
-	}
+	input := newestInput(h)
 	alone := measure{bytes: fixedBytes(e.system(h.Recall), e.Tools.Specs()) + int64(itemBytes+len(input))}
 	if h.Gauge.tokens(alone) <= e.inputTokens() {
 		return refused

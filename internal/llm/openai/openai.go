@@ -33,10 +33,12 @@ const (
 
 // Config says which model to ask, and where.
 type Config struct {
-	BaseURL     string        // up to and without /chat/completions; empty: OpenAI's
-	Name        string        // of the model
-	Key         string        // sent as a bearer token; empty: none
-	IdleTimeout time.Duration // between two pieces of a stream, and before the first; 0: 2 minutes
+	BaseURL string // up to and without /chat/completions; empty: OpenAI's
+	Name    string // of the model
+	Key     string // sent as a bearer token; empty: none
+	// MaxOutputTokens bounds one answer; 0: the service's own limit.
+	MaxOutputTokens int64
+	IdleTimeout     time.Duration // between two pieces of a stream, and before the first; 0: 2 minutes
 }
 
 // Provider implements llm.Provider.
@@ -46,6 +48,11 @@ type Provider struct {
 	key    string
 	idle   time.Duration
 	client *http.Client
+
+	// These bound an answer: compatible servers know the first name, OpenAI's newer
+	// models only the second. One of them is 0.
+	maxTokens, maxCompletionTokens int64
+
 	// withoutReasoning is set once the service has refused to be sent reasoning.
 	withoutReasoning atomic.Bool
 }
@@ -58,7 +65,12 @@ func New(c Config) *Provider {
 	if c.IdleTimeout <= 0 {
 		c.IdleTimeout = defaultIdleTimeout
 	}
+	maxTokens, maxCompletionTokens := c.MaxOutputTokens, int64(0)
+	if c.BaseURL == defaultBaseURL {
+		maxTokens, maxCompletionTokens = 0, c.MaxOutputTokens
+	}
 	return &Provider{
+		maxTokens: maxTokens, maxCompletionTokens: maxCompletionTokens,
 		url:    strings.TrimRight(c.BaseURL, "/") + "/chat/completions",
 		model:  c.Name,
 		key:    c.Key,

@@ -22,6 +22,9 @@ type chatRequest struct {
 	Tools         []tool        `json:"tools,omitempty"`
 	Stream        bool          `json:"stream"`
 	StreamOptions streamOptions `json:"stream_options"`
+
+	MaxTokens           int64 `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int64 `json:"max_completion_tokens,omitempty"`
 }
 
 type streamOptions struct {
@@ -29,18 +32,25 @@ type streamOptions struct {
 }
 
 type tool struct {
-	Type     string           `json:"type"`
-	Function session.ToolSpec `json:"function"`
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
 }
 
 // encode translates a request, and reports whether it holds reasoning.
 func (p *Provider) encode(r llm.Request) (body []byte, withReasoning bool, err error) {
-	request := chatRequest{Model: p.model, Stream: true, StreamOptions: streamOptions{IncludeUsage: true}}
+	request := chatRequest{Model: p.model, Stream: true, StreamOptions: streamOptions{IncludeUsage: true},
+		MaxTokens: p.maxTokens, MaxCompletionTokens: p.maxCompletionTokens}
 	for _, spec := range r.Tools {
 		if len(spec.Parameters) == 0 {
 			spec.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		request.Tools = append(request.Tools, tool{Type: "function", Function: spec})
+		request.Tools = append(request.Tools, tool{Type: "function", Function: function{spec.Name, spec.Description, spec.Parameters}})
 	}
 	body, err = session.EncodeJSON(request)
 	if err != nil {

@@ -115,3 +115,17 @@ func TestRefusedReasoningIsNotSentAgain(t *testing.T) {
 		}
 	}
 }
+
+// OpenAI's newer models refuse the name that all compatible servers know.
+func TestRequestBoundsTheAnswerUnderTheNameThatIsKnown(t *testing.T) {
+	for baseURL, want := range map[string]string{
+		"":                      `"max_completion_tokens":100}`,
+		"http://127.0.0.1:1/v1": `"max_tokens":100}`,
+	} {
+		body, _, err := New(Config{BaseURL: baseURL, Name: "m", MaxOutputTokens: 100}).encode(history())
+		head, _, _ := bytes.Cut(body, []byte(`,"messages"`))
+		if err != nil || !bytes.HasSuffix(append(head, '}'), []byte(want)) || bytes.Count(head, []byte("100")) != 1 {
+			t.Errorf("base URL %q: %s, %v, want %s at its end", baseURL, head, err, want)
+		}
+	}
+}
