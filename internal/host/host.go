@@ -20,6 +20,7 @@ import (
 type Log interface {
 	Append(ctx context.Context, b *session.Batch) error
 	History(ctx context.Context, id session.ID) ([]session.Item, error)
+	Steps(ctx context.Context, id session.ID, limit int) ([]session.Step, error) // the newest first
 	TakeOver(ctx context.Context, id session.ID) (session.Lease, session.Session, error)
 }
 

@@ -11,6 +11,10 @@ import (
 	"loadline/internal/worker"
 )
 
+// gaugedSteps is how many of its last steps tell how large the requests of a session
+// are.
+const gaugedSteps = 64
+
 // live is a session in memory. Whoever uses it holds a reference: a call in
 // progress, a subscription, a running turn.
 type live struct {
@@ -180,7 +184,11 @@ func (l *live) own(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.history = &worker.History{Items: items, Recall: recall}
+		steps, err := l.host.Store.Steps(ctx, l.id, gaugedSteps)
+		if err != nil {
+			return err
+		}
+		l.history = &worker.History{Items: items, Recall: recall, Gauge: worker.NewGauge(steps)}
 	}
 	if !l.unfinished {
 		return nil

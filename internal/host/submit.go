@@ -64,6 +64,9 @@ func (l *live) submit(ctx context.Context, input string, mode session.Mode, key 
 	case len(l.queue) >= maxQueued:
 		return session.Turn{}, session.ErrQueueFull
 	}
+	if err := l.host.project(l.project).Engine.CheckInput(input); err != nil {
+		return session.Turn{}, err
+	}
 	if err := l.own(ctx); err != nil {
 		return session.Turn{}, err
 	}

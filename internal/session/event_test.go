@@ -40,9 +40,10 @@ func everyEvent() []Event {
 		Event{Type: EventItemDelta, Delta: &Delta{ItemN: 2, Kind: KindAssistantMessage, Text: "say \"<hi>\"\n", Offset: 11}},
 		Event{Type: EventToolStarted, Activity: &Activity{ItemN: 4, Tool: "Bash"}},
 		Event{Type: EventToolProgress, Activity: &Activity{ItemN: 4, Tool: "Bash", Text: "50 %"}},
+		Event{Type: EventStepWaiting, Wait: &Wait{WaitMS: 12_400}},
 		Event{Type: EventStepRetrying, Retry: &Retry{Attempt: 2, WaitMS: 500, Reason: "HTTP 503"}},
 		Event{Type: EventStepRestarted, Retry: &Retry{Attempt: 1, Reason: "the server was restarted"}},
-		Event{Type: EventStepCompleted, Step: &Step{Usage: turn.Usage}},
+		Event{Type: EventStepCompleted, Step: &Step{Usage: turn.Usage, RequestBytes: 3104}},
 	)
 	for _, state := range []TurnState{TurnCompleted, TurnFailed, TurnCancelled, TurnInterrupted} {
 		ended := turn

@@ -57,6 +57,9 @@ func TestEveryEventRoundTrips(t *testing.T) {
 		e.Retry = retry
 		events = append(events, e)
 	}
+	waits := c.event(session.EventStepWaiting, turn.ID)
+	waits.Wait = &session.Wait{WaitMS: 12_400}
+	events = append(events, waits)
 	extract := c.event(session.EventMemoryExtract, "")
 	extract.Extract = &session.Extract{Outcome: "ok", FromN: 1, ToN: 3, Items: 3, Records: 1, Text: "memory"}
 	events = append(events, c.step(&turn, session.Usage{InputTokens: 5, CachedInputTokens: 2, OutputTokens: 1}), extract)

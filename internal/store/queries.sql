@@ -124,6 +124,9 @@ WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n > $2 AND l.n 
 WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n < $2 AND l.code = 21 AND l.data LIKE '%"truncated":{%'
 ORDER BY l.n DESC LIMIT $3
 
+-- name: steps
+WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.code = 9 ORDER BY l.seq DESC LIMIT $2
+
 -- name: last_item
 SELECT coalesce(max(n), 0) FROM log WHERE session = (SELECT row FROM sessions WHERE id = $1) AND n IS NOT NULL
 

@@ -64,6 +64,18 @@ func (s *Store) History(ctx context.Context, id session.ID) ([]session.Item, err
 	return append(older, newer...), errors.Join(olderErr, newerErr)
 }
 
+// Steps returns the last steps of a session, up to limit, the newest first.
+func (s *Store) Steps(ctx context.Context, id session.ID, limit int) ([]session.Step, error) {
+	var steps []session.Step
+	err := s.entries(ctx, id, "steps", []any{string(id), bounded(limit)}, math.MaxInt, func(e *entry) (bool, error) {
+		var step session.Step
+		err := e.rest(&step)
+		steps = append(steps, step)
+		return true, err
+	})
+	return steps, err
+}
+
 // itemRange returns the items with after < n <= upTo.
 func (s *Store) itemRange(ctx context.Context, id session.ID, after, upTo int64) ([]session.Item, error) {
 	var items []session.Item

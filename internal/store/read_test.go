@@ -22,6 +22,28 @@ func itemNumbers(items []session.Item) []int64 {
 	return ns
 }
 
+func TestStepsAreReadFromTheEnd(t *testing.T) {
+	c := newChat(t, openStore(t, t.TempDir()))
+	turn := c.newTurn("hello")
+	c.must(c.queued(turn), c.started(&turn), c.item(turn.ID, userItem("hello")))
+	var want []session.Step
+	for i := range int64(5) {
+		e := c.step(&turn, session.Usage{InputTokens: i})
+		e.Step.RequestBytes = i * 100
+		want = append([]session.Step{*e.Step}, want...)
+		c.must(c.item(turn.ID, assistantItem("hi")), e)
+	}
+	for limit := 1; limit <= 6; limit++ {
+		got, err := c.store.Steps(t.Context(), c.lease.SessionID, limit)
+		if diff := cmp.Diff(want[:min(limit, len(want))], got); diff != "" || err != nil {
+			t.Errorf("%d steps: %v (-want +got)\n%s", limit, err, diff)
+		}
+	}
+	if got, err := c.store.Steps(t.Context(), session.NewID(), 3); len(got) != 0 || !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("of an unknown session: %v, %v", got, err)
+	}
+}
+
 func TestPagesOfItems(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	c := newChat(t, s)
