@@ -185,7 +185,9 @@ func TestA09CutAnswersRunNothing(t *testing.T) {
 				if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(text) != "all of it" {
 					t.Errorf("a.txt holds %q, %v", text, err)
 				}
-				os.Remove(filepath.Join(dir, "a.txt"))
+				if err := os.Remove(filepath.Join(dir, "a.txt")); err != nil {
+					t.Error(err)
+				}
 				w.stillFine(id)
 			})
 		}

@@ -136,7 +136,9 @@ func TestA14MuteClientIsLetGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer mute.Close()
-		fmt.Fprintf(mute, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n", id)
+		if _, err := fmt.Fprintf(mute, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n", id); err != nil {
+			t.Fatal(err)
+		}
 		head := bufio.NewReader(mute)
 		if line, err := head.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 200") {
 			t.Fatalf("answer %q, %v", line, err)
