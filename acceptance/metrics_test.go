@@ -56,7 +56,7 @@ func labelled(name string, labels ...[]string) []string {
 
 func TestA30EverySeriesIsThereFromTheStart(t *testing.T) {
 	w := start(t, setup{tools: []tool.Tool{prints("Glob", "x"), prints("Read", "x")}})
-	tools := []string{"tool", "Glob", "Read", "other"}
+	tools := []string{"tool", "Glob", "Read", "ReadOutput", "other"}
 	providers := []string{"provider", "openai", "anthropic", "demo"}
 	want := slices.Concat(
 		labelled("tool_output_bytes_total", tools),

@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"loadline"
+	"loadline/internal/artifact"
 	"loadline/internal/host"
 	api "loadline/internal/http"
 	"loadline/internal/llm"
@@ -43,6 +44,7 @@ type world struct {
 	log      zerolog.Logger // shown when the test fails
 
 	store   *store.Store
+	outputs *artifact.Keeper
 	host    *host.Host
 	metrics *worker.Metrics
 	memory  *memory.Extractor // nil when the manifest has none
@@ -106,12 +108,13 @@ func (w *world) boot() {
 	if w.store, err = store.Open(w.t.Context(), w.manifest.Store.Dir, w.log); err != nil {
 		w.t.Fatal(err)
 	}
+	w.openOutputs()
 	registry := prometheus.NewRegistry()
 	w.host = w.newHost(registry, w.setup.tools...)
 	w.startMemory(registry)
 	server, err := api.New(api.Config{
-		Sessions: sessions{w.host, w.store}, SessionLog: w.store, Turns: w.host, TurnLog: w.store, Streams: w.host, History: w.store,
-		Projects: noProjects{}, Contract: loadline.Contract(),
+		Sessions: sessions{w.host, w.store, w.outputs}, SessionLog: w.store, Turns: w.host, TurnLog: w.store, Streams: w.host, History: w.store,
+		Outputs: w.outputs, Projects: noProjects{}, Contract: loadline.Contract(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: w.log,
 		Settings: w.manifest.Server,
 	})
@@ -157,6 +160,7 @@ func (w *world) shutDown(server *api.Server, served <-chan error) {
 	if w.memory != nil {
 		w.memory.Stop()
 	}
+	w.outputs.Close()
 	if err := w.store.Close(); err != nil {
 		w.t.Errorf("close the store: %v", err)
 	}
@@ -166,10 +170,10 @@ func (w *world) shutDown(server *api.Server, served <-chan error) {
 func (w *world) newHost(registry *prometheus.Registry, tools ...tool.Tool) *host.Host {
 	w.t.Helper()
 	settings := w.manifest.Projects[w.manifest.DefaultProject()].Settings
-	set := tool.NewSet(tools...)
+	set := tool.NewSet(tools...).With(w.outputs.Tool(w.store))
 	w.metrics = worker.NewMetrics(registry, set.Names(), []string{"openai", "anthropic", "demo"})
 	engine, err := worker.New(settings.Worker.ToolOutput, worker.Config{
-		Provider: w.provider(), Tools: set, Before: w.setup.before, After: w.setup.after,
+		Provider: w.provider(), Tools: set, Before: w.setup.before, After: w.setup.after, Keeper: w.outputs,
 		Instructions: settings.Worker.Instructions,
 		MaxSteps:     settings.Worker.MaxSteps, MaxCallsPerStep: settings.Worker.MaxCallsPerStep,
 		MaxAttempts: settings.Model.MaxAttempts, RetryMaxWait: time.Duration(settings.Model.RetryMaxWait),
@@ -233,7 +237,16 @@ func (t topic) Subscribe(c session.Cursor) host.Subscription { return t.Topic.Su
 
 type sessions struct {
 	*host.Host
-	store *store.Store
+	store   *store.Store
+	outputs *artifact.Keeper
+}
+
+func (s sessions) Delete(ctx context.Context, id session.ID) error {
+	if err := s.Host.Delete(ctx, id); err != nil {
+		return err
+	}
+	s.outputs.Delete(id)
+	return nil
 }
 
 func (s sessions) Update(ctx context.Context, id session.ID, title *string, metadata map[string]string) (session.Session, error) {
