@@ -13,8 +13,8 @@ import (
 // chat is the face of OpenAI Chat Completions.
 type chat struct{}
 
-func (chat) tooLong(bodyBytes, maxBytes int) string {
-	return fmt.Sprintf(`{"error":{"message":"This model's maximum context length is %d bytes. However, your messages resulted in %d bytes. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, maxBytes, bodyBytes)
+func (chat) tooLong(size, maximum int64, unit string) string {
+	return fmt.Sprintf(`{"error":{"message":"This model's maximum context length is %d %s. However, your messages resulted in %d %s. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, maximum, unit, size, unit)
 }
 
 func (chat) errorBody(status int, message string) []byte {

@@ -14,6 +14,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"loadline/internal/session"
 )
 
 const (
@@ -27,6 +31,8 @@ type Server struct {
 	// MaxBodyBytes makes it refuse longer requests as too long for the model; 0
 	// is no limit but one of 64 MiB.
 	MaxBodyBytes int
+	// Limits are in tokens.
+	Limits Limits
 	// Otherwise is the answer when the script has run out.
 	Otherwise Step
 
@@ -35,6 +41,8 @@ type Server struct {
 	requests []Request
 	problems []string
 	served   int
+	limited  int
+	bucket   *rate.Limiter // nil until the first request that Limits.PerMinute counts
 
 	listener net.Listener
 	server   *http.Server
@@ -115,23 +123,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	request := Request{Header: r.Header, Body: body, face: face}
 	problem := face.parse(&request)
-	tooLong := s.MaxBodyBytes > 0 && len(body) > s.MaxBodyBytes
-	step, n := s.next(request, problem, tooLong)
+	refused := s.refuse(request)
+	step, n := s.next(request, problem, refused != nil)
 	switch {
-	case tooLong:
-		writeError(w, face, http.StatusBadRequest, face.tooLong(len(body), s.MaxBodyBytes))
+	case refused != nil:
+		play(r.Context(), w, face, *refused, answerFacts{})
 	case problem != nil:
 		writeError(w, face, http.StatusBadRequest, problem.Error())
 	default:
 		for step.Reply != nil {
 			step = step.Reply(request)
 		}
+		if s.Limits.set() && step.Usage == (session.Usage{}) {
+			step.Usage.InputTokens = request.Tokens(s.Limits.TokensPerByte)
+		}
 		play(r.Context(), w, face, step, answerFacts{n: n, model: request.Model})
 	}
 }
 
 // next notes a request and takes the step that answers it, unless it is refused.
-func (s *Server) next(r Request, problem error, tooLong bool) (step Step, n int) {
+func (s *Server) next(r Request, problem error, refused bool) (step Step, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.requests) == keptRequests {
@@ -140,7 +151,7 @@ func (s *Server) next(r Request, problem error, tooLong bool) (step Step, n int)
 	s.requests = append(s.requests, r)
 	s.served++
 	switch {
-	case tooLong:
+	case refused:
 	case problem != nil:
 		s.problems = append(s.problems, problem.Error())
 	case len(s.script) > 0:
@@ -160,7 +171,7 @@ type face interface {
 	frames(step Step, facts answerFacts) (before, after []frame)
 	// piece is a frame with a piece of text.
 	piece(text string, facts answerFacts) []byte
-	tooLong(bodyBytes, maxBytes int) string
+	tooLong(size, maximum int64, unit string) string
 	errorBody(status int, message string) []byte
 }
 

@@ -11,8 +11,8 @@ import (
 // messages is the face of Anthropic Messages.
 type messages struct{}
 
-func (messages) tooLong(bodyBytes, maxBytes int) string {
-	return fmt.Sprintf("prompt is too long: %d bytes > %d maximum", bodyBytes, maxBytes)
+func (messages) tooLong(size, maximum int64, unit string) string {
+	return fmt.Sprintf("prompt is too long: %d %s > %d maximum", size, unit, maximum)
 }
 
 func (messages) errorBody(status int, message string) []byte {
