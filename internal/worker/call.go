@@ -16,6 +16,9 @@ import (
 // of its own takes it for the end of that one, whichever comes first.
 var errToolTimeout = fmt.Errorf("the tool ran out of time: %w", context.DeadlineExceeded)
 
+// errAnswered says that an interceptor answered instead of the tool.
+var errAnswered = errors.New("answered by an interceptor")
+
 // step is the calls of one answer, on their way to results.
 type step struct {
 	calls  []session.Item // in call order
@@ -140,18 +143,17 @@ func (r *run) output(ctx context.Context, call Call, raw string, limit int) (ses
 	defer cancel()
 	progress := r.newProgress(call)
 	defer progress.end()
-	var answered bool
 	started := time.Now()
 	out, failure := guard(limited, func(ctx context.Context) (session.Output, error) {
-		if answer := r.engine.before(ctx, &call); answer != nil {
-			answered = true
-			return *answer, nil
+		own := call // abandoned work may write to it at any time
+		if answer := r.engine.before(ctx, &own); answer != nil {
+			return *answer, errAnswered
 		}
-		out, err := t.Run(ctx, tool.Call{SessionID: call.Session, N: call.N, Arguments: call.Arguments, LimitBytes: limit, Progress: progress.show})
+		out, err := t.Run(ctx, tool.Call{SessionID: call.Session, N: call.N, Arguments: own.Arguments, LimitBytes: limit, Progress: progress.show})
 		return out, told(err)
 	})
 	r.engine.Metrics.toolDuration(call.Tool, time.Since(started))
-	return r.judge(limited, call, out, failure, answered)
+	return r.judge(limited, call, out, failure)
 }
 
 // toldError is what a tool's error says, and whether it is about the arguments.
@@ -176,7 +178,7 @@ func told(err error) error {
 }
 
 // judge turns how the tool returned into an output and its outcome.
-func (r *run) judge(ctx context.Context, call Call, out session.Output, f failure, answered bool) (session.Output, outcome) {
+func (r *run) judge(ctx context.Context, call Call, out session.Output, f failure) (session.Output, outcome) {
 	switch {
 	case f.panicked != nil:
 		r.engine.logPanic(call, "tool", f)
@@ -184,7 +186,7 @@ func (r *run) judge(ctx context.Context, call Call, out session.Output, f failur
 	case f.abandoned:
 		r.watchLate(call, f)
 		return r.stopped(ctx, call.Tool, session.Output{}), r.stoppedOutcome(ctx)
-	case answered:
+	case errors.Is(f.err, errAnswered):
 		if out.Failed {
 			return out, outcomeDenied
 		}

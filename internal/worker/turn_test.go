@@ -273,6 +273,28 @@ func TestStubbornCallIsAbandoned(t *testing.T) {
 	})
 }
 
+// What an abandoned interceptor decides in the end is dropped, and touches nothing
+// that the turn still uses.
+func TestStubbornInterceptorIsAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkbench(t, []tool.Tool{tooltest.Returning("Echo", "ran")},
+			scripted{deltas: calls("Echo", `{"a":1}`)}, scripted{hang: true})
+		w.engine.Before = []BeforeTool{func(context.Context, Call) Verdict {
+			<-time.After(w.engine.ToolTimeout + 10*time.Second)
+			late := content("late")
+			return Verdict{Arguments: arguments(`{"b":2}`), Answer: &late}
+		}}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 2*w.engine.ToolTimeout, ErrCancelled)
+		defer cancel()
+		if ended := w.run(ctx); ended.State != session.TurnCancelled {
+			t.Errorf("ended as %+v", ended)
+		}
+		if got := w.log.results(); len(got) != 1 || !got[0].Failed || got[0].Summary != "Echo: timed out after 1m0s" {
+			t.Errorf("results %+v", got)
+		}
+	})
+}
+
 func TestRetriesAreBoundedAndVoidWhatWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := &llm.Error{Class: llm.ClassRetry, Err: errors.New("the stream broke")}
