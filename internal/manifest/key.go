@@ -38,7 +38,7 @@ func (f *filler) unknown(section reflect.Value, key, path string) string {
 		return message
 	}
 	if f.layer && path == "" {
-		return message + ": a project's layer holds only [model], [worker], [tools] and [memory]"
+		return message + ": a project's layer holds only [model], [worker], [tools], [memory] and [compaction]"
 	}
 	if _, ok := fields(section, false)[key]; ok {
 		return message + " in a project's layer: it holds for the whole server, set it in the server's manifest"
