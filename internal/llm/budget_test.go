@@ -108,3 +108,24 @@ func TestWindowKeepsRoomForTheAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A request of any size waits for the whole budget, which others share.
+func TestAnySizeSharesTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(1000)
+		whole := b.AnySize()
+		first, _ := whole.Take(1 << 40)
+		second, _ := b.Take(950)
+		third, _ := whole.Take(1 << 40)
+		if first != 0 || second != time.Minute || third != 2*time.Minute {
+			t.Errorf("waits are %v, %v and %v, want 0s, 1m0s and 2m0s", first, second, third)
+		}
+		if whole.MaxTokens() != math.MaxInt64 || b.MaxTokens() != 950 {
+			t.Errorf("the largest requests are %d and %d", whole.MaxTokens(), b.MaxTokens())
+		}
+	})
+	var none *Budget
+	if none.AnySize() != nil {
+		t.Error("no budget has become one")
+	}
+}

@@ -200,3 +200,18 @@ func TestLargeChunkIsOneWholeRequest(t *testing.T) {
 		}
 	}
 }
+
+// Nor is it refused, or made smaller, because the key may send less in a minute.
+func TestBudgetOfTheMinuteIsNoCap(t *testing.T) {
+	w := newWorld(t, setup{})
+	p := w.memory.Projects[project]
+	p.Engine.Budget = llm.NewBudget(1000)
+	w.memory.Projects[project] = p
+	id := w.session(user("BEGIN " + strings.Repeat("word ", 20_000) + "END"))
+	w.model.add(submits(1))
+	w.settle(id)
+	asked := w.model.asked()
+	if len(asked) != 1 || w.outcomes(id) != "1-1 staged" || !strings.Contains(asked[0], strings.Repeat("word ", 20_000)) {
+		t.Fatalf("%d requests in passes %s", len(asked), w.outcomes(id))
+	}
+}

@@ -21,8 +21,8 @@ const (
 	// commitTimeout bounds the commit of what a pass has come to.
 	commitTimeout = 10 * time.Second
 	// anyWindow is a window, in tokens, that every chunk fits: no chunk is refused
-	// here for its size, and nothing of it is left out. Only the model can say that it
-	// is too long, and then the next one is shorter.
+	// here for its size, also not by a budget, and nothing of it is left out. Only the
+	// model can say that it is too long, and then the next one is shorter.
 	anyWindow = 1 << 40
 )
 
@@ -105,7 +105,7 @@ func (p *Project) engine(submit tool.Tool) (*worker.Engine, error) {
 		c.Instructions += "\n\nWrite records in the language in which the person writes."
 	}
 	c.MaxSteps, c.MaxAttempts = p.Settings.ExtractWorkerMaxTurns, 1
-	c.Window.ContextTokens = anyWindow
+	c.Window.ContextTokens, c.Budget = anyWindow, c.Budget.AnySize()
 	c.MaxCallsPerStep = 1 // which of several submissions counts must not depend on chance
 	return worker.New(p.Limits, c)
 }
