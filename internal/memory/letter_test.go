@@ -82,6 +82,9 @@ func TestDeadLetterAfterFailuresOfTheRange(t *testing.T) {
 func checkLetter(t *testing.T, w *world, id session.ID, dead bool, items int64) {
 	t.Helper()
 	letters := w.letters()
+	if strings.Contains(w.log.String(), `:""`) || strings.Contains(w.log.String(), `"dead_letter":"ded_`) != dead {
+		t.Errorf("the log has an empty field, or names a dead letter wrongly:\n%s", w.log)
+	}
 	if !dead {
 		if len(letters) != 0 || w.metric("dead_letters") != "0" || w.backlog(id).Pointer != items {
 			t.Errorf("letters %+v, pointer %d", letters, w.backlog(id).Pointer)

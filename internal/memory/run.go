@@ -217,9 +217,15 @@ func (r *reading) stored(e *session.Extracted, pass *session.Pass) round {
 func (r *reading) log(p *session.Pass, err error) {
 	entry := r.x.Log.Info()
 	if !p.Outcome.Succeeded() {
-		entry = r.x.Log.Warn().Str("reason", r.x.mask(r.answer.detail))
+		entry = r.x.Log.Warn()
+	}
+	if reason := r.x.mask(r.answer.detail); reason != "" {
+		entry = entry.Str("reason", reason)
+	}
+	if p.DeadLetterID != "" {
+		entry = entry.Str("dead_letter", string(p.DeadLetterID))
 	}
 	entry.Err(err).Str("session", string(p.SessionID)).Str("trigger", string(p.Trigger)).Str("outcome", string(p.Outcome)).
-		Int64("from_n", p.FromN).Int64("to_n", p.ToN).Int64("records", p.Records).Str("dead_letter", string(p.DeadLetterID)).
-		Int64("duration_ms", p.DurationMS).Msg("memory pass ended")
+		Int64("from_n", p.FromN).Int64("to_n", p.ToN).Int64("records", p.Records).Int64("duration_ms", p.DurationMS).
+		Msg("memory pass ended")
 }
