@@ -89,6 +89,7 @@ func run(m *manifest.Manifest, stdout io.Writer, log zerolog.Logger) error {
 	var failed error
 	select {
 	case sig := <-signals:
+		s.stopping.Store(true)
 		log.Info().Str("signal", sig.String()).Msg("stopping")
 	case failed = <-served:
 		log.Error().Err(failed).Msg("the listener failed; stopping")

@@ -39,6 +39,7 @@ type server struct {
 	folding  *memory.Consolidator
 	http     *http.Server
 	ready    atomic.Bool
+	stopping atomic.Bool
 }
 
 // open wires the server. It takes no requests yet.
@@ -123,7 +124,10 @@ func (s *server) turnEnded(id session.ID) {
 }
 
 func (s *server) readiness() error {
-	if !s.ready.Load() {
+	switch {
+	case s.stopping.Load():
+		return errors.New("the server is stopping")
+	case !s.ready.Load():
 		return errors.New("sessions are being restored")
 	}
 	return nil
