@@ -164,7 +164,7 @@ func (l *record) types() []session.EventType {
 
 // bench is an engine with what it drives.
 type workbench struct {
-	t       *testing.T
+	t       testing.TB
 	engine  *Engine
 	model   *answers
 	log     *record
@@ -176,7 +176,7 @@ func limits() manifest.ToolOutput {
 	return manifest.ToolOutput{DefaultMaxBytes: 1000, StepMaxBytes: 8000, CaptureMaxBytes: 1 << 20}
 }
 
-func newWorkbench(t *testing.T, tools []tool.Tool, script ...scripted) *workbench {
+func newWorkbench(t testing.TB, tools []tool.Tool, script ...scripted) *workbench {
 	t.Helper()
 	set := tool.NewSet(tools...)
 	model := &answers{script: script}
