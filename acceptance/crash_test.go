@@ -179,6 +179,31 @@ func TestA18KilledAgainAndAgain(t *testing.T) {
 	p.stillFine(id)
 }
 
+// A turn that dies with the server each time it is taken up again is given up, and
+// the session takes the next one.
+func TestA18KilledTooOften(t *testing.T) {
+	t.Parallel()
+	shut, asked := make(chan struct{}), make(chan struct{}, 1)
+	p := launch(t, "")
+	p.model.Otherwise = announces(asked, llmtest.Step{Gate: shut})
+	id := p.newSession()
+	turn := p.post(id, "go")
+	for range 6 {
+		<-asked
+		p.crash()
+	}
+	r := newReader(t)
+	r.follow(p.client, id, turn.ID)
+	if ended := r.last.Turn; ended.State != session.TurnInterrupted || errorCode(*ended) != session.CodeServerKilled || ended.Restarts != 6 {
+		t.Errorf("the turn: %s %+v after %d restarts", ended.State, ended.Error, ended.Restarts)
+	}
+	if asked := len(p.model.Requests()); asked != 6 {
+		t.Errorf("the model was asked %d times", asked)
+	}
+	p.model.Otherwise = says("hello")
+	p.stillFine(id)
+}
+
 // At SIGTERM turns end as they can within the drain, streams are closed in order, and
 // what waited runs after the next start.
 func TestA18SIGTERM(t *testing.T) {

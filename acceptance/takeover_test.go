@@ -128,7 +128,7 @@ func TestIdleSessionGoesBackAndForth(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer held.Close()
-		turn, _, err := h.Submit(t.Context(), id, "two", session.ModeEnqueue, nil)
+		turn, _, err := h.Submit(t.Context(), id, session.Submission{Input: "two", Mode: session.ModeEnqueue}, nil)
 		if err != nil {
 			t.Fatalf("the second host: %v", err)
 		}

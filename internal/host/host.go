@@ -176,13 +176,13 @@ func (h *Host) Subscribe(ctx context.Context, id session.ID, c session.Cursor) (
 // SubmitAndFollow submits a turn like Submit and reads the events of
 // that turn alone, from its turn.queued on; the subscription is over after the
 // turn's terminal event.
-func (h *Host) SubmitAndFollow(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (t session.Turn, replayed bool, sub Subscription, err error) {
+func (h *Host) SubmitAndFollow(ctx context.Context, id session.ID, submission session.Submission, key *session.SubmitKey) (t session.Turn, replayed bool, sub Subscription, err error) {
 	// Who is there before the turn is stored need not read it back from the log.
 	whole, err := h.Subscribe(ctx, id, session.Cursor{Offset: -1, Live: true})
 	if err != nil {
 		return session.Turn{}, false, nil, err
 	}
-	t, replayed, err = h.Submit(ctx, id, input, mode, key)
+	t, replayed, err = h.Submit(ctx, id, submission, key)
 	if err == nil && !replayed {
 		return t, false, &turnSubscription{Subscription: whole, turn: t.ID}, nil
 	}

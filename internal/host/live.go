@@ -42,6 +42,8 @@ type live struct {
 type running struct {
 	turn   session.Turn
 	cancel context.CancelCauseFunc
+	asking context.Context // of its requests
+	yield  context.CancelCauseFunc
 	ended  chan struct{} // closed after the terminal commit, or when the turn is given up
 
 	unstored atomic.Bool // its end is known, but the disk refuses it
@@ -230,6 +232,9 @@ func (l *live) takeUp(open []session.Turn) {
 	if len(open) > 0 && open[0].State == session.TurnRunning {
 		l.queue = open[1:]
 		l.run(open[0], true)
+		if len(l.queue) > 0 && l.queue[0].Mode == session.ModeInterrupt && l.queue[0].ID > open[0].ID {
+			l.running.yield(worker.ErrSuperseded)
+		}
 		return
 	}
 	l.queue = open

@@ -22,6 +22,7 @@ func (l *live) run(t session.Turn, resumed bool) {
 		cancel(worker.ErrServerKilled)
 	}
 	r := &running{turn: t, cancel: cancel, ended: make(chan struct{})}
+	r.asking, r.yield = context.WithCancelCause(ctx)
 	l.running = r
 	l.sign()
 	l.stallAfter.Store(project.StallAfter.Microseconds())

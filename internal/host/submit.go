@@ -15,15 +15,19 @@ const maxQueued = 100
 // Submit accepts a turn. When it returns without an error the turn is on disk: it
 // runs at once, or when those before it have ended. With a key that was used before
 // for the same body it returns the turn made then, as it is now, and replayed.
-func (h *Host) Submit(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (t session.Turn, replayed bool, err error) {
-	t, replayed, err = h.submit(ctx, id, input, mode, key)
+//
+// A turn of mode interrupt ends the running one at its next safe point. One of mode
+// steer enters the running turn with its next step and is completed by that; when
+// the running turn ends before, it runs as any other, as the next.
+func (h *Host) Submit(ctx context.Context, id session.ID, sub session.Submission, key *session.SubmitKey) (t session.Turn, replayed bool, err error) {
+	t, replayed, err = h.submit(ctx, id, sub, key)
 	if errors.Is(err, session.ErrStale) { // another owner has had it meanwhile: it is taken back, once
-		t, replayed, err = h.submit(ctx, id, input, mode, key)
+		t, replayed, err = h.submit(ctx, id, sub, key)
 	}
 	return t, replayed, err
 }
 
-func (h *Host) submit(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (t session.Turn, replayed bool, err error) {
+func (h *Host) submit(ctx context.Context, id session.ID, sub session.Submission, key *session.SubmitKey) (t session.Turn, replayed bool, err error) {
 	l, err := h.acquire(ctx, id)
 	if err != nil {
 		return session.Turn{}, false, err
@@ -46,51 +50,49 @@ func (h *Host) submit(ctx context.Context, id session.ID, input string, mode ses
 			return t, true, err
 		}
 	}
-	t, err = l.submit(ctx, session.Clean(input), mode, key)
+	sub.Input = session.Clean(sub.Input)
+	t, err = l.submit(ctx, sub, key)
 	return t, false, err
 }
 
 // submit stores a new turn and starts it when nothing runs. Its mu is held.
-func (l *live) submit(ctx context.Context, input string, mode session.Mode, key *session.SubmitKey) (session.Turn, error) {
+func (l *live) submit(ctx context.Context, sub session.Submission, key *session.SubmitKey) (session.Turn, error) {
 	if l.host.isStopping() {
 		return session.Turn{}, session.ErrStopping
 	}
-	busy := l.running != nil || len(l.queue) > 0
-	switch {
-	case busy && l.running != nil && l.running.unstored.Load():
-		return session.Turn{}, session.ErrStorage
-	case busy && mode == session.ModeReject:
-		return session.Turn{}, session.ErrBusy
-	case len(l.queue) >= maxQueued:
-		return session.Turn{}, session.ErrQueueFull
-	}
-	if err := l.host.project(l.project).Engine.CheckInput(input); err != nil {
+	if err := l.host.project(l.project).Engine.CheckInput(sub.Input); err != nil {
 		return session.Turn{}, err
 	}
 	if err := l.own(ctx); err != nil {
 		return session.Turn{}, err
 	}
-	t := session.Turn{ID: session.NewTurnID(), SessionID: l.id, State: session.TurnQueued, Input: input, Mode: mode, CreatedAt: session.Now()}
+	if err := l.admit(sub); err != nil {
+		return session.Turn{}, err
+	}
+	t := session.Turn{ID: session.NewTurnID(), SessionID: l.id, State: session.TurnQueued, Input: sub.Input, Mode: sub.Mode, ExpectedTurn: sub.ExpectedTurn, CreatedAt: session.Now()}
 	if key != nil {
 		key = &session.SubmitKey{Key: key.Key, BodyHash: key.BodyHash, TurnID: t.ID}
 	}
 	queued := t
 	events := []session.Event{turnEvent(session.EventTurnQueued, &queued)}
-	if busy {
-		if err := l.commit(ctx, key, events); err != nil {
-			return session.Turn{}, err
-		}
-		l.queue = append(l.queue, t)
-		return t, nil
+	if l.running == nil && len(l.queue) == 0 {
+		return l.start(ctx, t, key, events)
 	}
-	return l.start(ctx, t, key, events)
+	if err := l.commit(ctx, key, events); err != nil {
+		return session.Turn{}, err
+	}
+	l.enqueue(t)
+	if t.Mode == session.ModeInterrupt && l.running != nil {
+		l.running.yield(worker.ErrSuperseded)
+	}
+	return t, nil
 }
 
 // start stores that a turn has started, after what it is given, and runs it.
 func (l *live) start(ctx context.Context, t session.Turn, key *session.SubmitKey, events []session.Event) (session.Turn, error) {
 	t.State, t.StartedAt = session.TurnRunning, session.Now()
 	started := t
-	item := session.Item{N: l.nextN(), SessionID: l.id, TurnID: t.ID, At: t.StartedAt, Kind: session.KindUserMessage, UserMessage: &session.UserMessage{Text: t.Input}}
+	item := userItem(t.ID, &t, l.nextN(), t.StartedAt)
 	events = append(events, turnEvent(session.EventTurnStarted, &started),
 		session.Event{Type: session.EventItem, SessionID: l.id, TurnID: t.ID, At: t.StartedAt, Item: &item})
 	if err := l.commit(ctx, key, events); err != nil {

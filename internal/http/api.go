@@ -28,10 +28,10 @@ type SessionLog interface {
 type Turns interface {
 	// Submit returns when the turn is stored. With a key that the session has seen
 	// with the same body it returns that turn as it is now, and replayed.
-	Submit(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (turn session.Turn, replayed bool, err error)
+	Submit(ctx context.Context, id session.ID, submission session.Submission, key *session.SubmitKey) (turn session.Turn, replayed bool, err error)
 	// SubmitAndFollow also yields the events of the turn alone, from its turn.queued;
 	// io.EOF follows its terminal event.
-	SubmitAndFollow(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (turn session.Turn, replayed bool, events Subscription, err error)
+	SubmitAndFollow(ctx context.Context, id session.ID, submission session.Submission, key *session.SubmitKey) (turn session.Turn, replayed bool, events Subscription, err error)
 	// Cancel returns the turn after its terminal event is stored.
 	Cancel(ctx context.Context, id session.ID, turn session.TurnID) (session.Turn, error)
 }
@@ -41,6 +41,9 @@ type TurnLog interface {
 	Turn(ctx context.Context, id session.ID, turn session.TurnID) (session.Turn, error)
 	// Turns lists those with a larger id than after, ascending.
 	Turns(ctx context.Context, id session.ID, after session.TurnID, limit int) ([]session.Turn, error)
+	// OpenTurns lists the running turn, if there is one, then the others in the order
+	// in which they will run.
+	OpenTurns(ctx context.Context, id session.ID) ([]session.Turn, error)
 }
 
 // History reads stored items and events, ascending, with a number above after.

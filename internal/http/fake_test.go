@@ -84,15 +84,15 @@ func (f *fake) Sessions(_ context.Context, before session.ID, limit int) ([]sess
 	return cutList(f, f.sessions, limit, func(s session.Session) bool { return before == "" || s.ID < before })
 }
 
-func (f *fake) Submit(_ context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (session.Turn, bool, error) {
+func (f *fake) Submit(_ context.Context, id session.ID, sub session.Submission, key *session.SubmitKey) (session.Turn, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.submitted = append(f.submitted, submitted{input, mode, key})
-	return session.Turn{ID: testTurn, SessionID: id, State: session.TurnQueued, Input: input, Mode: mode, CreatedAt: 1}, f.replayed, f.err
+	f.submitted = append(f.submitted, submitted{sub.Input, sub.Mode, key})
+	return session.Turn{ID: testTurn, SessionID: id, State: session.TurnQueued, Input: sub.Input, Mode: sub.Mode, ExpectedTurn: sub.ExpectedTurn, CreatedAt: 1}, f.replayed, f.err
 }
 
-func (f *fake) SubmitAndFollow(ctx context.Context, id session.ID, input string, mode session.Mode, key *session.SubmitKey) (session.Turn, bool, Subscription, error) {
-	turn, replayed, err := f.Submit(ctx, id, input, mode, key)
+func (f *fake) SubmitAndFollow(ctx context.Context, id session.ID, sub session.Submission, key *session.SubmitKey) (session.Turn, bool, Subscription, error) {
+	turn, replayed, err := f.Submit(ctx, id, sub, key)
 	return turn, replayed, f.sub, err
 }
 
@@ -106,6 +106,10 @@ func (f *fake) Turn(_ context.Context, id session.ID, turn session.TurnID) (sess
 
 func (f *fake) Turns(_ context.Context, _ session.ID, after session.TurnID, limit int) ([]session.Turn, error) {
 	return cutList(f, f.turns, limit, func(t session.Turn) bool { return t.ID > after })
+}
+
+func (f *fake) OpenTurns(context.Context, session.ID) ([]session.Turn, error) {
+	return f.turns, f.err
 }
 
 func (f *fake) Item(_ context.Context, _ session.ID, n int64) (session.Item, error) {

@@ -26,6 +26,7 @@ const (
 	codeMethodNotAllowed    code = "method_not_allowed"
 	codeRequestTimeout      code = "request_timeout"
 	codeBusy                code = "busy"
+	codeNotRunning          code = "turn_not_running"
 	codeOutputGone          code = "output_gone"
 	codePreconditionFailed  code = "precondition_failed"
 	codeBodyTooLarge        code = "body_too_large"
@@ -65,6 +66,7 @@ func kinds() []kind {
 		{codeMethodNotAllowed, 405, "The method is not allowed here", nil, "the Allow header lists the methods of this path"},
 		{codeRequestTimeout, 408, "The request took too long", nil, "the body did not arrive in time: send it again"},
 		{codeBusy, 409, "The session is running a turn", session.ErrBusy, "wait for its terminal event, cancel it, or use mode enqueue"},
+		{codeNotRunning, 409, "The expected turn is not running", session.ErrNotRunning, "the turn has ended, or waits: send the input without expected_turn, for example with mode enqueue"},
 		{codeOutputGone, 410, "The output is not kept any more", session.ErrOutputGone, "it was kept, and has been removed since: outputs go by age and when their quota is full ([artifacts])"},
 		{codePreconditionFailed, 412, "The output is another one", nil, "If-Match names another ETag than that of this output"},
 		{codeBodyTooLarge, 413, "The body is too large", nil, ""},

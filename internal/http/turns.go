@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/go-chi/chi/v5"
 
@@ -11,12 +12,6 @@ import (
 )
 
 const maxKeyBytes = 255 // of an Idempotency-Key
-
-// submission is the body of a new turn, with its defaults filled in.
-type submission struct {
-	Input string       `json:"input"`
-	Mode  session.Mode `json:"mode"`
-}
 
 func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 	id, err := sessionID(r)
@@ -36,9 +31,9 @@ func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 	var replayed bool
 	var events Subscription
 	if follow {
-		turn, replayed, events, err = s.config.Turns.SubmitAndFollow(r.Context(), id, body.Input, body.Mode, key)
+		turn, replayed, events, err = s.config.Turns.SubmitAndFollow(r.Context(), id, body, key)
 	} else {
-		turn, replayed, err = s.config.Turns.Submit(r.Context(), id, body.Input, body.Mode, key)
+		turn, replayed, err = s.config.Turns.Submit(r.Context(), id, body, key)
 	}
 	if err != nil {
 		return err
@@ -54,34 +49,50 @@ func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (submission, error) {
+// readSubmission reads the body of a new turn and fills in its defaults.
+func (s *Server) readSubmission(w http.ResponseWriter, r *http.Request) (sub session.Submission, err error) {
 	body, err := readBody(w, r, s.config.Settings.BodyMaxBytes)
 	if err != nil {
-		return submission{}, err
+		return sub, err
 	}
 	f, err := newForm(body)
 	if err != nil {
-		return submission{}, err
+		return sub, err
 	}
 	_, given := f.fields["input"]
-	input, mode := f.text("input"), f.text("mode")
+	input, mode, expected := f.text("input"), f.text("mode"), f.text("expected_turn")
 	if !given {
 		f.refuse("input", "is missing: it must be a string that is not blank")
 	} else if input != nil && blank(*input) {
 		f.refuse("input", "is blank: it must hold some text")
 	}
-	sub := submission{orEmpty(input), session.ModeEnqueue}
+	sub = session.Submission{Input: orEmpty(input), Mode: session.ModeEnqueue, ExpectedTurn: session.TurnID(orEmpty(expected))}
 	if mode != nil {
 		sub.Mode = session.Mode(*mode)
 	}
-	if sub.Mode != session.ModeEnqueue && sub.Mode != session.ModeReject {
-		f.refuse("mode", "must be %q or %q", session.ModeEnqueue, session.ModeReject)
-	}
+	f.checkMode(sub)
 	return sub, f.done()
 }
 
+func (f *form) checkMode(sub session.Submission) {
+	modes := []session.Mode{session.ModeEnqueue, session.ModeReject, session.ModeInterrupt, session.ModeSteer}
+	if !slices.Contains(modes, sub.Mode) {
+		f.refuse("mode", "must be one of %q", modes)
+		return
+	}
+	_, err := session.ParseTurnID(string(sub.ExpectedTurn))
+	switch steers := sub.Mode == session.ModeSteer; {
+	case steers && sub.ExpectedTurn == "":
+		f.refuse("expected_turn", "is missing: mode %q needs the id of the running turn", session.ModeSteer)
+	case steers && err != nil:
+		f.refuse("expected_turn", "must be the id of a turn")
+	case !steers && sub.ExpectedTurn != "":
+		f.refuse("expected_turn", "goes with mode %q only", session.ModeSteer)
+	}
+}
+
 // submitKey reads the Idempotency-Key header; nil when there is none.
-func submitKey(h http.Header, body submission) (*session.SubmitKey, error) {
+func submitKey(h http.Header, body session.Submission) (*session.SubmitKey, error) {
 	values := h.Values("Idempotency-Key")
 	if len(values) == 0 {
 		return nil, nil
@@ -141,6 +152,19 @@ func (s *Server) listTurns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, p)
+}
+
+func (s *Server) listQueue(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	open, err := s.config.TurnLog.OpenTurns(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	waiting := slices.DeleteFunc(open, func(t session.Turn) bool { return t.State != session.TurnQueued })
+	return writeJSON(w, http.StatusOK, page[session.Turn]{Data: append([]session.Turn{}, waiting...)})
 }
 
 func turnIDs(r *http.Request) (session.ID, session.TurnID, error) {

@@ -59,7 +59,7 @@ func TestRunningTurnIsNotRead(t *testing.T) {
 	}
 	id := s.ID
 	w.say(id, "before")
-	turn, _, err := w.host.Submit(t.Context(), id, "now", session.ModeEnqueue, nil)
+	turn, _, err := w.host.Submit(t.Context(), id, session.Submission{Input: "now", Mode: session.ModeEnqueue}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

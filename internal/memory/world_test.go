@@ -236,7 +236,7 @@ func users(n int) (items []session.Item) {
 // say runs a turn to its end.
 func (w *world) say(id session.ID, input string) {
 	w.t.Helper()
-	turn, _, err := w.host.Submit(w.t.Context(), id, input, session.ModeEnqueue, nil)
+	turn, _, err := w.host.Submit(w.t.Context(), id, session.Submission{Input: input, Mode: session.ModeEnqueue}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

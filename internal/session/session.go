@@ -60,6 +60,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrBusy refuses a turn with mode reject while another runs in the same session.
 	ErrBusy = errors.New("session is running a turn")
+	// ErrNotRunning refuses to steer a turn that does not run, or not any more.
+	ErrNotRunning = errors.New("the expected turn is not running")
 	// ErrQueueFull refuses a turn when too many wait in the same session.
 	ErrQueueFull = errors.New("too many turns are queued in this session")
 	// ErrKeyReused refuses an idempotency key that came with another body before.

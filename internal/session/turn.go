@@ -35,23 +35,37 @@ type Mode string
 
 // The modes of a turn.
 const (
-	ModeEnqueue Mode = "enqueue" // wait for the turns before it; the default
-	ModeReject  Mode = "reject"  // fail with ErrBusy
+	ModeEnqueue   Mode = "enqueue"   // wait for the turns before it; the default
+	ModeReject    Mode = "reject"    // fail with ErrBusy
+	ModeInterrupt Mode = "interrupt" // end the running turn at its next safe point, and run before those that wait
+	ModeSteer     Mode = "steer"     // enter the running turn at its next step
 )
+
+// Submission is what makes a turn.
+type Submission struct {
+	Input        string `json:"input"`
+	Mode         Mode   `json:"mode"`
+	ExpectedTurn TurnID `json:"expected_turn,omitempty"` // of mode steer
+}
 
 // Turn is one accepted user input, run to a terminal state.
 type Turn struct {
-	ID        TurnID     `json:"id"`
-	SessionID ID         `json:"session_id"`
-	State     TurnState  `json:"state"`
-	Input     string     `json:"input"`
-	Mode      Mode       `json:"mode"`
-	CreatedAt Time       `json:"created_at"`
-	StartedAt Time       `json:"started_at,omitzero"`
-	EndedAt   Time       `json:"ended_at,omitzero"`
-	Steps     int        `json:"steps"` // answers of the model stored so far
-	Usage     Usage      `json:"usage"` // sum over its steps
-	Error     *TurnError `json:"error,omitempty"`
+	ID        TurnID    `json:"id"`
+	SessionID ID        `json:"session_id"`
+	State     TurnState `json:"state"`
+	Input     string    `json:"input"`
+	Mode      Mode      `json:"mode"`
+	// ExpectedTurn is the running turn that one of mode steer was submitted for.
+	ExpectedTurn TurnID `json:"expected_turn,omitempty"`
+	CreatedAt    Time   `json:"created_at"`
+	StartedAt    Time   `json:"started_at,omitzero"`
+	EndedAt      Time   `json:"ended_at,omitzero"`
+	Steps        int    `json:"steps"` // answers of the model stored so far
+	Usage        Usage  `json:"usage"` // sum over its steps
+	// Restarts is how often a restart of the server has found it running since it last
+	// got on.
+	Restarts int        `json:"restarts,omitempty"`
+	Error    *TurnError `json:"error,omitempty"`
 }
 
 // Usage counts tokens. InputTokens includes the cached ones.
@@ -92,6 +106,7 @@ const (
 	// cancelled
 	CodeCancelled      ErrorCode = "cancelled"
 	CodeSessionDeleted ErrorCode = "session_deleted"
+	CodeSuperseded     ErrorCode = "superseded"
 	// interrupted
 	CodeServerStopping ErrorCode = "server_stopping"
 	CodeServerKilled   ErrorCode = "server_killed"
@@ -100,13 +115,13 @@ const (
 // AsQueued is the turn as its turn.queued event shows it.
 func (t Turn) AsQueued() Turn {
 	t.State, t.StartedAt, t.EndedAt = TurnQueued, 0, 0
-	t.Steps, t.Usage, t.Error = 0, Usage{}, nil
+	t.Steps, t.Usage, t.Restarts, t.Error = 0, Usage{}, 0, nil
 	return t
 }
 
 // AsStarted is the turn as its turn.started event shows it.
 func (t Turn) AsStarted() Turn {
 	t.State, t.EndedAt = TurnRunning, 0
-	t.Steps, t.Usage, t.Error = 0, Usage{}, nil
+	t.Steps, t.Usage, t.Restarts, t.Error = 0, Usage{}, 0, nil
 	return t
 }

@@ -128,7 +128,11 @@ func (t *turnPlan) insert(c *connection, sessionRow int64) (row int64, err error
 		stored = *t.final
 	}
 	args := []any{sessionRow, string(t.id), string(stored.State), t.made.Input, string(t.made.Mode), int64(t.made.CreatedAt)}
-	result, err := c.exec("insert_turn", append(args, turnTail(&stored)...)...)
+	args = append(append(args, turnTail(&stored)...), nil)
+	if t.made.ExpectedTurn != "" {
+		args[len(args)-1] = string(t.made.ExpectedTurn)
+	}
+	result, err := c.exec("insert_turn", args...)
 	if err != nil {
 		return 0, err
 	}

@@ -319,10 +319,11 @@ func copyToFirstVersion(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	const columns = "row, id, project, title, metadata, generation, queued, running, last_seq, created_at, updated_at"
+	const turnColumns = "row, session, id, state, input, mode, created_at, started_at, ended_at, steps, input_tokens, cached_input_tokens, output_tokens, error_code, error_detail"
 	for _, statement := range []string{
 		"ATTACH '" + from + "' AS new",
 		"INSERT INTO sessions (" + columns + ") SELECT " + columns + " FROM new.sessions",
-		"INSERT INTO turns SELECT * FROM new.turns",
+		"INSERT INTO turns (" + turnColumns + ") SELECT " + turnColumns + " FROM new.turns",
 		"INSERT INTO log SELECT * FROM new.log",
 	} {
 		if _, err := db.Exec(statement); err != nil {

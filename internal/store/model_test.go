@@ -18,7 +18,8 @@ type model struct {
 	deleted bool
 	events  []session.Event
 	items   map[int64]session.Item
-	turns   []*session.Turn // in order of submit
+	turns   []*session.Turn       // in order of submit
+	marks   map[*session.Turn]int // steps at the last restart
 }
 
 func (m *model) apply(t *rapid.T, events ...session.Event) {
@@ -130,6 +131,12 @@ func (m *model) takeOver(t *rapid.T) {
 		t.Fatalf("append with the old lease: %v", err)
 	}
 	m.lease = lease
+	if turn := m.inState(session.TurnRunning); turn != nil {
+		if turn.Restarts++; turn.Steps > m.marks[turn]+1 {
+			turn.Restarts = 1
+		}
+		m.marks[turn] = turn.Steps
+	}
 }
 
 // check compares all that can be read with the model.
@@ -213,7 +220,7 @@ func TestStoreIsItsModel(test *testing.T) {
 		var models []*model
 		for range 3 {
 			c := newChat(test, s)
-			models = append(models, &model{chat: *c, items: make(map[int64]session.Item)})
+			models = append(models, &model{chat: *c, items: make(map[int64]session.Item), marks: make(map[*session.Turn]int)})
 		}
 		one := func(do func(*model, *rapid.T)) func(*rapid.T) {
 			return func(t *rapid.T) {

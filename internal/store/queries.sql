@@ -20,6 +20,10 @@ RETURNING id, project, title, metadata, queued, running, last_seq, created_at, u
 UPDATE sessions SET generation = generation + 1 WHERE id = $1
 RETURNING generation, id, project, title, metadata, queued, running, last_seq, created_at, updated_at
 
+-- name: count_restart
+UPDATE turns SET restarts = iif(steps > restart_steps + 1, 1, restarts + 1), restart_steps = steps
+WHERE session = (SELECT row FROM sessions WHERE id = $1) AND ended_at IS NULL AND state = 'running'
+
 -- name: unfinished
 SELECT s.id FROM (SELECT DISTINCT session FROM turns WHERE ended_at IS NULL) t JOIN sessions s ON s.row = t.session ORDER BY s.id
 
@@ -52,8 +56,8 @@ RETURNING row, last_seq, backlog_items
 
 -- name: insert_turn
 INSERT INTO turns (session, id, state, input, mode, created_at, started_at, ended_at,
-    steps, input_tokens, cached_input_tokens, output_tokens, error_code, error_detail)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    steps, input_tokens, cached_input_tokens, output_tokens, error_code, error_detail, expected_turn)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 
 -- name: advance_turn
 UPDATE turns SET state = 'running', started_at = coalesce($4, started_at), steps = steps + $5, input_tokens = input_tokens + $6,
@@ -87,7 +91,8 @@ WHERE k.session = (SELECT row FROM sessions WHERE id = $1) AND k.key = $2 AND k.
 
 -- name: turn
 SELECT t.id, t.state, t.input, t.mode, t.created_at, t.started_at, t.ended_at,
-    t.steps, t.input_tokens, t.cached_input_tokens, t.output_tokens, t.error_code, t.error_detail
+    t.steps, t.input_tokens, t.cached_input_tokens, t.output_tokens, t.error_code, t.error_detail,
+    t.restarts, coalesce(t.expected_turn, '')
 FROM turns t
 
 -- name: turn_by_id
@@ -100,7 +105,9 @@ WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.row = $2
 WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.id > $2 ORDER BY t.id LIMIT $3
 
 -- name: open_turns
-WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.ended_at IS NULL ORDER BY t.state = 'running' DESC, t.row
+WHERE t.session = (SELECT row FROM sessions WHERE id = $1) AND t.ended_at IS NULL
+ORDER BY t.state = 'running' DESC, CASE t.mode WHEN 'interrupt' THEN 0 WHEN 'steer' THEN 1 ELSE 2 END,
+    iif(t.mode = 'interrupt', -t.row, t.row)
 
 -- name: queued_seq
 SELECT l.seq FROM log l WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.code = $3

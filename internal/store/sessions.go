@@ -115,12 +115,16 @@ type rowOf struct {
 func (r rowOf) Scan(dest ...any) error { return r.conn.queryRow(r.name, r.args, dest...) }
 
 // TakeOver makes the caller the owner of a session: it raises the generation, and
-// every later write by an older owner fails.
+// every later write by an older owner fails. It counts as a restart of the turn that
+// runs, if one does.
 func (s *Store) TakeOver(ctx context.Context, id session.ID) (session.Lease, session.Session, error) {
 	lease := session.Lease{SessionID: id}
 	var taken session.Session
 	err := s.write(ctx, "take over "+string(id), func(c *connection) (err error) {
 		taken, err = scanSession(rowOf{c, "take_over", []any{id}}, &lease.Generation)
+		if err == nil && taken.State == session.StateRunning {
+			_, err = c.exec("count_restart", id)
+		}
 		return notFound(err)
 	})
 	if err != nil {

@@ -33,7 +33,8 @@ func (s *Store) Turns(ctx context.Context, id session.ID, after session.TurnID, 
 }
 
 // OpenTurns returns the turns that have not ended: the running one first, then those
-// that wait, in the order in which they were submitted.
+// that wait, in the order in which they will run: those of mode interrupt, the newest
+// first, then those of mode steer, then the others, the oldest first.
 func (s *Store) OpenTurns(ctx context.Context, id session.ID) ([]session.Turn, error) {
 	return s.manyTurns(ctx, id, "open_turns", []any{string(id)}, math.MaxInt)
 }
@@ -76,7 +77,7 @@ func scanTurn(row scanner, id session.ID) (session.Turn, error) {
 	var startedAt, endedAt sql.NullInt64
 	var code, detail sql.NullString
 	err := row.Scan(&t.ID, &t.State, &t.Input, &t.Mode, &t.CreatedAt, &startedAt, &endedAt,
-		&t.Steps, &t.Usage.InputTokens, &t.Usage.CachedInputTokens, &t.Usage.OutputTokens, &code, &detail)
+		&t.Steps, &t.Usage.InputTokens, &t.Usage.CachedInputTokens, &t.Usage.OutputTokens, &code, &detail, &t.Restarts, &t.ExpectedTurn)
 	t.StartedAt, t.EndedAt = session.Time(startedAt.Int64), session.Time(endedAt.Int64)
 	if code.Valid {
 		t.Error = &session.TurnError{Code: session.ErrorCode(code.String), Detail: detail.String}

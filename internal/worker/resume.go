@@ -7,6 +7,10 @@ import (
 	"loadline/internal/session"
 )
 
+// maxRestarts is how often a turn is taken up again without getting on. A turn that
+// kills the server each time must not do so for ever.
+const maxRestarts = 5
+
 // resume goes on with a turn that an earlier process left: the calls without a
 // result get one that says so, and what was streamed of the next answer is void.
 func (r *run) resume(ctx context.Context) error {
@@ -19,14 +23,24 @@ func (r *run) resume(ctx context.Context) error {
 		events = r.closeAfterCrash(s)
 	}
 	events = append(events, r.retryEvent(session.EventStepRestarted, 1, 0, "the server was restarted"))
-	return r.commit(ctx, events...)
+	if err := r.commit(ctx, events...); err != nil || !r.hopeless() {
+		return err
+	}
+	return &End{session.TurnInterrupted, session.TurnError{Code: session.CodeServerKilled,
+		Detail: fmt.Sprintf("the server was killed %d times while this turn ran and did not get on, so it is not resumed again", r.turn.Restarts)}}
 }
+
+// hopeless reports whether the turn has had all its restarts.
+func (r *run) hopeless() bool { return r.turn.Restarts > maxRestarts }
 
 // openStep takes the last answer's calls and what it has of their results off the
 // history, as a step. It is nil when this turn has no answer with calls yet.
 func (r *run) openStep() (*step, error) {
 	items := r.history.Items
 	end := len(items)
+	if end > 0 && items[end-1].Kind == session.KindUserMessage {
+		return nil, nil // inputs come when nothing is open
+	}
 	for end > 0 && !ofAnswer(items[end-1].Kind) {
 		end--
 	}
@@ -71,7 +85,9 @@ func (r *run) closeAfterCrash(s *step) []session.Event {
 	for i, call := range s.calls {
 		if s.results[i] == nil {
 			out := openOutput(call.ToolCall, true, "The server was stopped")
-			out, _ = r.engine.after(context.Background(), r.interceptedCall(call), out)
+			if !r.hopeless() { // else it may be an interceptor that kills
+				out, _ = r.engine.after(context.Background(), r.interceptedCall(call), out)
+			}
 			events = append(events, r.settle(s, i, out, outcomeInterrupted))
 		}
 	}

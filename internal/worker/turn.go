@@ -72,10 +72,11 @@ func (r *run) contain(work func() error) (err error) {
 // end is stored.
 func (r *run) loop(ctx context.Context) error {
 	for r.turn.Steps < r.engine.MaxSteps {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		asking, err := r.nextStep(ctx)
+		if err != nil {
+			return err
 		}
-		whole, err := r.ask(ctx)
+		whole, err := r.ask(asking)
 		if err != nil {
 			return err
 		}

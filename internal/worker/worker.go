@@ -110,6 +110,7 @@ func (e *End) Error() string { return e.Why.Detail }
 var (
 	ErrCancelled      = &End{session.TurnCancelled, session.TurnError{Code: session.CodeCancelled, Detail: "the turn was cancelled"}}
 	ErrSessionDeleted = &End{session.TurnCancelled, session.TurnError{Code: session.CodeSessionDeleted, Detail: "the session was deleted"}}
+	ErrSuperseded     = &End{session.TurnCancelled, session.TurnError{Code: session.CodeSuperseded, Detail: "a turn of mode interrupt took its place"}}
 	ErrServerStopping = &End{session.TurnInterrupted, session.TurnError{Code: session.CodeServerStopping, Detail: "the server stopped before the turn was done"}}
 	ErrServerKilled   = &End{session.TurnInterrupted, session.TurnError{Code: session.CodeServerKilled, Detail: "the server was killed while the turn ran, and the manifest says not to resume (worker.on_restart)"}}
 )
