@@ -36,9 +36,14 @@ type archive struct {
 
 func newArchive(t *testing.T, setup func(*ConsolidatorConfig, *Project)) *archive {
 	t.Helper()
+	return newArchiveIn(t, t.TempDir(), setup)
+}
+
+func newArchiveIn(t *testing.T, dir string, setup func(*ConsolidatorConfig, *Project)) *archive {
+	t.Helper()
 	a := &archive{t: t, model: &model{}, setup: setup, log: &logBuffer{}}
 	var err error
-	if a.store, err = store.Open(t.Context(), t.TempDir(), zerolog.New(a.log)); err != nil {
+	if a.store, err = store.Open(t.Context(), dir, zerolog.New(a.log)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

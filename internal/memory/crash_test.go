@@ -117,8 +117,15 @@ func TestKilledProcessDoublesAndLosesNothing(t *testing.T) {
 
 func killAt(t *testing.T, dir, boundary string, pass int) session.ID {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCrashChild$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s:%d", childVariable, boundary, pass), dirVariable+"="+dir)
+	return session.ID(killHalted(t, "TestCrashChild", fmt.Sprintf("%s=%s:%d", childVariable, boundary, pass), dirVariable+"="+dir))
+}
+
+// killHalted runs a test of this file in a process of its own, kills that with
+// SIGKILL once it says that it has halted, and returns the first line that it said.
+func killHalted(t *testing.T, test string, environment ...string) (first string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), environment...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -127,10 +134,9 @@ func killAt(t *testing.T, dir, boundary string, pass int) session.ID {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
-	var id session.ID
 	for lines.Scan() && lines.Text() != "halted" {
-		if id == "" {
-			id = session.ID(lines.Text())
+		if first == "" {
+			first = lines.Text()
 		}
 	}
 	if lines.Text() != "halted" {
@@ -140,7 +146,7 @@ func killAt(t *testing.T, dir, boundary string, pass int) session.ID {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	return id
+	return first
 }
 
 func checkNoGap(t *testing.T, w *world, id session.ID) {
