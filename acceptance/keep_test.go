@@ -111,7 +111,7 @@ func TestCutOutputIsReadOnWithoutItsTool(t *testing.T) {
 	if found := contentOf(r[1]); strings.Count(found, "\n") != 100 || !strings.HasPrefix(found, "3901:") {
 		t.Errorf("after the restart it finds %.200q", found)
 	}
-	if !r[2].Failed || !strings.Contains(contentOf(r[2]), "Only 1 results before this step were cut") {
+	if !r[2].Failed || !strings.Contains(contentOf(r[2]), "Only one result before this step was cut") {
 		t.Errorf("further back: %+v", r[2])
 	}
 	answer, sent := w.send("GET", outputOf(id, 3), nil)
@@ -137,6 +137,29 @@ func TestCutOutputIsReadOnWithoutItsTool(t *testing.T) {
 	if answer, _ := w.send("GET", outputOf(id, 3), nil); answer.StatusCode != http.StatusNotFound {
 		t.Errorf("after the deletion: %s", answer.Status)
 	}
+}
+
+// A client that looks into a large output waits for no more than it asked for.
+func TestRangeOfAKeptOutputIsQuick(t *testing.T) {
+	const rangeBytes, most = 64 << 10, 20 * time.Millisecond
+	whole := strings.Repeat("0123456789abcdef", 8<<20/16)
+	w := start(t, setup{tools: []tool.Tool{prints("Lists", whole)}, script: []llmtest.Step{calls("Lists"), says("ok")}})
+	id := w.newSession()
+	w.say(id, "go")
+	best := time.Hour
+	for i := range 10 {
+		first := i * 700_001
+		began := time.Now()
+		answer, text := w.send("GET", outputOf(id, 3), nil, "Range", fmt.Sprintf("bytes=%d-%d", first, first+rangeBytes-1))
+		best = min(best, time.Since(began))
+		if answer.StatusCode != http.StatusPartialContent || string(text) != whole[first:first+rangeBytes] {
+			t.Errorf("range at %d: %s, %d bytes", first, answer.Status, len(text))
+		}
+	}
+	if best > most {
+		t.Errorf("64 KiB take at best %s, want at most %s", best, most)
+	}
+	t.Logf("64 KiB of 8 MiB take at best %s", best)
 }
 
 // When keeping fails, or what was kept is gone, the result says why and the session

@@ -138,11 +138,13 @@ func (t *readOutput) find(ctx context.Context, call tool.Call, back int) (found 
 }
 
 func notThere(cuts int) session.Output {
-	text := fmt.Sprintf("Only %d results before this step were cut.", cuts)
-	if cuts == 0 {
-		text = "No result before this step was cut: what you see of them is all there is."
+	switch cuts {
+	case 0:
+		return failed("no such output", "No result before this step was cut: what you see of them is all there is.")
+	case 1:
+		return failed("no such output", `Only one result before this step was cut: leave "back" out to read it.`)
 	}
-	return failed("no such output", text)
+	return failed("no such output", fmt.Sprintf(`Only %d results before this step were cut: "back" is at most that.`, cuts))
 }
 
 func lost(item session.Item, how string) session.Output {

@@ -59,7 +59,7 @@ func TestReadOutputFindsTheResult(t *testing.T) {
 		{`{"back":3}`, "The whole output of Grep (result 9) was not kept. If you need more of it, call Grep again with a narrower query.", "the output of Grep (result 9) was not kept", true},
 		{`{"back":4}`, "second", "bytes 0 to 6 of 6 of the output of Bash (result 5), its end", false},
 		{`{"back":5}`, "first", "bytes 0 to 5 of 5 of the output of Glob (result 3), its end", false},
-		{`{"back":6}`, "Only 5 results before this step were cut.", "no such output", true},
+		{`{"back":6}`, `Only 5 results before this step were cut: "back" is at most that.`, "no such output", true},
 	} {
 		out := s.read(t, c.arguments, 1000)
 		if *out.Content != c.want || out.Summary != ToolName+": "+c.summary || out.Failed != c.failed {
@@ -126,14 +126,14 @@ func TestReadOutputSearches(t *testing.T) {
 	for _, c := range []struct{ arguments, want, rest string }{
 		{`{"pattern":"needle$"}`, "1:0:one needle\n4:17:three needle, needle\n6:2951:last needle\n", `3 matches for "needle$" in the output of Glob (result 3)`},
 		{`{"pattern":"^t"}`, "2:12:two\n4:17:three needle, needle\n", `2 matches for "^t" in the output of Glob (result 3)`},
-		{`{"pattern":"^$"}`, "3:16:\n", `1 matches for "^$" in the output of Glob (result 3)`},
+		{`{"pattern":"^$"}`, "3:16:\n", `1 match for "^$" in the output of Glob (result 3)`},
 		{`{"pattern":"aneedle|bneedle"}`, "5:937:" + lead + "\n5:1943:" + second + "\n", `2 matches for "aneedle|bneedle" in the output of Glob (result 3)`},
-		{`{"pattern":"two","offset":12}`, "2:12:two\n", `1 matches for "two" in the output of Glob (result 3)`},
+		{`{"pattern":"two","offset":12}`, "2:12:two\n", `1 match for "two" in the output of Glob (result 3)`},
 		{`{"pattern":"two","offset":13}`, "", `no match for "two" in bytes 13 to 2962 of the output of Glob (result 3)`},
-		{`{"pattern":"needle","limit":20}`, "1:0:one needle\n", `1 matches for "needle" in the output of Glob (result 3); there are more, go on with offset 17`},
-		{`{"pattern":"needle","limit":5}`, "1:0:o", `1 matches for "needle" in the output of Glob (result 3); there are more, go on with offset 17`},
+		{`{"pattern":"needle","limit":20}`, "1:0:one needle\n", `1 match for "needle" in the output of Glob (result 3); there are more, go on with offset 17`},
+		{`{"pattern":"needle","limit":5}`, "1:0:o", `1 match for "needle" in the output of Glob (result 3); there are more, go on with offset 17`},
 		{`{"pattern":"LAST"}`, "", `no match for "LAST" in bytes 0 to 2962 of the output of Glob (result 3)`},
-		{`{"pattern":"(?i)LAST","offset":-11}`, "6:2951:last needle\n", `1 matches for "(?i)LAST" in the output of Glob (result 3)`},
+		{`{"pattern":"(?i)LAST","offset":-11}`, "6:2951:last needle\n", `1 match for "(?i)LAST" in the output of Glob (result 3)`},
 	} {
 		out := s.read(t, c.arguments, 10_000)
 		got := ""

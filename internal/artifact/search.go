@@ -48,8 +48,12 @@ func (r *request) search(ctx context.Context, f *os.File, item session.Item, sta
 	if s.shown == 0 {
 		return session.Output{Summary: fmt.Sprintf("%s: no match for %q in bytes %d to %d of the output of %s", ToolName, pattern, start, item.ToolResult.KeptOutput.Bytes, named(item))}, nil
 	}
+	noun := "matches"
+	if s.shown == 1 {
+		noun = "match"
+	}
 	out := session.Output{
-		Summary: fmt.Sprintf("%s: %d matches for %q in the output of %s", ToolName, s.shown, pattern, named(item)),
+		Summary: fmt.Sprintf("%s: %d %s for %q in the output of %s", ToolName, s.shown, noun, pattern, named(item)),
 		Content: session.Text(s.entries.String()),
 	}
 	if s.next > 0 {

@@ -151,16 +151,13 @@ func (k *Keeper) shrink(targetBytes int64) {
 }
 
 // files lists the outputs of all sessions. On the way it removes what an abandoned
-// write left, and empty folders.
+// write left.
 func (k *Keeper) files() []file {
 	var files []file
 	folders, _ := names(k.Dir) // what cannot be read cannot be swept either
 	for _, folder := range folders {
 		folder = filepath.Join(k.Dir, folder)
-		inside, err := names(folder)
-		if err == nil && len(inside) == 0 {
-			_ = os.Remove(folder) // or the next time
-		}
+		inside, _ := names(folder)
 		for _, name := range inside {
 			path := filepath.Join(folder, name)
 			info, err := os.Lstat(path)
