@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -29,6 +30,13 @@ func TestCleanArguments(t *testing.T) {
 		{"an escaped NUL", `{"a":"x\u0000y\u0000"}`, `{"a":"x\ufffdy\ufffd"}`},
 		{"an escaped backslash before u0000", `{"a":"\\u0000"}`, `{"a":"\\u0000"}`},
 		{"a backslash, then an escaped NUL", `{"a":"\\\u0000"}`, `{"a":"\\\ufffd"}`},
+		{"half of a surrogate pair", `{"a":"x\ud800y\udc00"}`, `{"a":"x\ufffdy\ufffd"}`},
+		{"two first halves", `{"a":"\ud83d\ud83d\ude00"}`, `{"a":"\ufffd\ud83d\ude00"}`},
+		{"a whole pair", `{"a":"\ud83d\ude00"}`, `{"a":"\ud83d\ude00"}`},
+		{"half of a pair before an escaped NUL", `{"\uD800\u0000":1}`, `{"\ufffd\ufffd":1}`},
+		{"an escaped quote", `{"a":"\"{{{\\"}`, `{"a":"\"{{{\\"}`},
+		{"deep", `{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, `{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`},
+		{"too deep", `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, ""},
 		{"cut", `{"path":"a.txt","content":"half`, ""},
 		{"an array", `[1]`, ""},
 		{"a string", `"x"`, ""},
@@ -48,6 +56,25 @@ func FuzzClean(f *testing.F) {
 		got := Clean(s)
 		if !utf8.ValidString(got) || strings.ContainsRune(got, 0) || Clean(got) != got {
 			t.Errorf("Clean(%q) = %q", s, got)
+		}
+	})
+}
+
+// Arguments that are taken are valid, stay as they are when cleaned again, and hold no
+// character that a strict parser would refuse.
+func FuzzCleanArguments(f *testing.F) {
+	f.Add(`{"a":"\ud800\u0000\\u0000\ud83d\ude00"}`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		got := CleanArguments(raw)
+		if got == nil {
+			return
+		}
+		var value map[string]any
+		if err := json.Unmarshal(got, &value); err != nil {
+			t.Fatalf("CleanArguments(%q) = %s: %v", raw, got, err)
+		}
+		if strings.ContainsRune(fmt.Sprint(value), 0) || string(CleanArguments(string(got))) != string(got) {
+			t.Errorf("CleanArguments(%q) = %s", raw, got)
 		}
 	})
 }
