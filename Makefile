@@ -15,7 +15,7 @@ FUZZ_TIME := 10s
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/server, a static binary
@@ -55,6 +55,11 @@ tidy-check:
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZ_TIME (10s)
 	tools/fuzz.sh $(FUZZ_TIME)
+
+# In memory where that can be had: what is tested is not the disk. Of each half 5000.
+.PHONY: sequences
+sequences: ## run 10,000 random sequences of what can happen to a session; a failure prints its seed
+	$(if $(wildcard /dev/shm/.),TMPDIR=/dev/shm) go test ./internal/host -run '^TestSequences$$' -rapid.checks=5000 -rapid.nofailfile -timeout 15m
 
 .PHONY: bench
 bench: ## measure against bench/floor and write docs/performance.md

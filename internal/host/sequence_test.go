@@ -1,0 +1,304 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+	"pgregory.net/rapid"
+
+	"loadline/internal/session"
+	"loadline/internal/store"
+)
+
+// TestSequences proves the promise of this project on random sequences of what can
+// happen to a session: turns with any answers of a model and any outputs of tools,
+// failures of each class, interceptors, cancels, a full disk, crashes between any two
+// commits, restarts with smaller limits and smaller models. After each event the
+// history holds what it must; at last the session takes the next turn. Time is
+// virtual. `go test` runs 100 sequences, `make sequences` 10,000; a failure prints
+// its seed.
+func TestSequences(t *testing.T) {
+	blank := blankStore(t)
+	for _, half := range []string{"first half", "second half"} { // for two cores
+		t.Run(half, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			var once sync.Once
+			rapid.Check(t, func(r *rapid.T) {
+				inBubble(t, func(b *testing.T) {
+					s := &sequence{T: r, ctx: b.Context(), dir: dir, model: &model{}}
+					s.first = func(what string) { once.Do(func() { t.Log("first failure, before it is made smaller: " + what) }) }
+					s.play(blank)
+				})
+			})
+		})
+	}
+}
+
+// inBubble runs one sequence in virtual time. What rapid throws to end it crosses
+// the bubble's wall by hand.
+func inBubble(t *testing.T, sequence func(*testing.T)) {
+	var thrown any
+	synctest.Test(t, func(b *testing.T) {
+		defer func() { thrown = recover() }()
+		sequence(b)
+	})
+	if thrown != nil {
+		panic(thrown)
+	}
+}
+
+// blankStore is the file of a store without sessions: copying it is cheaper than
+// making it.
+func blankStore(t *testing.T) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := store.Open(t.Context(), dir, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "loadline.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// sequence is one session on its way through everything.
+type sequence struct {
+	*rapid.T
+	ctx     context.Context
+	dir     string
+	model   *model
+	life    *life
+	id      session.ID
+	readers []*reader
+	turns   []session.TurnID
+	first   func(string) // logs what has failed first: making it smaller may lose it
+}
+
+// Fatalf ends the sequence.
+func (s *sequence) Fatalf(format string, args ...any) {
+	s.Helper()
+	s.first(fmt.Sprintf(format, args...))
+	s.T.Fatalf(format, args...)
+}
+
+// Fatal ends the sequence.
+func (s *sequence) Fatal(args ...any) { s.Helper(); s.Fatalf("%s", fmt.Sprint(args...)) }
+
+// play takes a new session through a few actions and to its end.
+func (s *sequence) play(blank []byte) {
+	s.unpack(blank)
+	s.begin()
+	defer func() {
+		s.life.end(time.Hour)
+		time.Sleep(time.Hour) // until calls that nobody waits for have returned
+	}()
+	made, err := s.life.host.Create(s.ctx, "default", "", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.id = made.ID
+	s.readers = []*reader{newReader(s), newReader(s)}
+	actions := map[string]func(){
+		"submit": s.submit, "wait": s.wait, "cancel": s.cancel, "fill the disk": s.fillDisk, "crash": s.crash, "restart": s.restart, "read": s.read, "leave": s.leave,
+	}
+	often := []string{"submit", "submit", "submit", "submit", "wait", "wait", "cancel", "fill the disk", "crash", "restart", "read", "leave"}
+	for range rapid.IntRange(1, 12).Draw(s.T, "actions") {
+		actions[rapid.SampledFrom(often).Draw(s.T, "action")]()
+		s.check()
+	}
+	s.finish()
+}
+
+// unpack puts the store of a new server into the folder.
+func (s *sequence) unpack(blank []byte) {
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "loadline.db"), blank, 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// submit submits a turn with a script for the model.
+func (s *sequence) submit() {
+	script := drawScript(s.T)
+	input := drawInput(s.T)
+	mode := rapid.SampledFrom([]session.Mode{session.ModeEnqueue, session.ModeEnqueue, session.ModeReject}).Draw(s.T, "mode")
+	s.model.prepare(input, script)
+	t, _, err := s.life.host.Submit(s.ctx, s.id, session.Submission{Input: input, Mode: mode}, nil)
+	_, tooLarge := errors.AsType[*session.InputTooLarge](err)
+	switch {
+	case err == nil:
+		s.turns = append(s.turns, t.ID)
+		s.wait()
+	case tooLarge, mode == session.ModeReject && errors.Is(err, session.ErrBusy), errors.Is(err, session.ErrStorage) && s.life.refused():
+	default:
+		s.Fatalf("submit: %v", err)
+	}
+}
+
+func (s *sequence) wait() {
+	time.Sleep(rapid.SampledFrom([]time.Duration{0, time.Nanosecond, 50 * time.Millisecond, 700 * time.Millisecond, 5 * time.Second, 2 * time.Minute, time.Hour}).Draw(s.T, "wait"))
+}
+
+func (s *sequence) cancel() {
+	if len(s.turns) == 0 {
+		return
+	}
+	id := rapid.SampledFrom(s.turns).Draw(s.T, "cancelled turn")
+	t, err := s.life.host.Cancel(s.ctx, s.id, id)
+	switch {
+	case errors.Is(err, session.ErrStorage) && s.life.refused():
+	case err != nil:
+		s.Fatalf("cancel: %v", err)
+	case !t.State.Ended():
+		s.Fatalf("turn %s is %s after it was cancelled", t.ID, t.State)
+	}
+}
+
+// fillDisk has the disk refuse what comes next.
+func (s *sequence) fillDisk() {
+	s.life.refuse(rapid.IntRange(1, 4).Draw(s.T, "refused commits"))
+}
+
+// crash ends the process at one of the next commits: before it, or after it and
+// before anybody has heard of it. What is on disk stays.
+func (s *sequence) crash() {
+	s.life.dieAfter(rapid.IntRange(0, 5).Draw(s.T, "commits before the death"), rapid.Bool().Draw(s.T, "the last one stands"))
+	if rapid.Bool().Draw(s.T, "a turn before the death") {
+		s.model.prepare("last words", drawScript(s.T))
+		if t, _, err := s.life.host.Submit(s.ctx, s.id, session.Submission{Input: "last words", Mode: session.ModeEnqueue}, nil); err == nil {
+			s.turns = append(s.turns, t.ID)
+		}
+	}
+	s.wait()
+	s.life.die()
+	s.life.end(0)
+	s.begin()
+}
+
+// restart stops the server in good order and starts it with another manifest.
+func (s *sequence) restart() {
+	s.life.end(rapid.SampledFrom([]time.Duration{0, 5 * time.Second}).Draw(s.T, "drain"))
+	s.begin()
+}
+
+// begin starts a server on what is on disk.
+func (s *sequence) begin() {
+	for _, r := range s.readers {
+		r.leave()
+	}
+	s.life = newLife(s)
+	s.model.set(s.life.settings)
+	if err := s.life.host.Recover(s.ctx); err != nil {
+		s.Fatalf("recover: %v", err)
+	}
+}
+
+func (s *sequence) read() {
+	rapid.SampledFrom(s.readers).Draw(s.T, "reader").read(rapid.IntRange(1, 5).Draw(s.T, "reads"))
+}
+func (s *sequence) leave() { rapid.SampledFrom(s.readers).Draw(s.T, "reader").leave() }
+
+// finish waits for the end of all turns, and has the session take one more.
+func (s *sequence) finish() {
+	s.life.refuse(0)
+	s.awaitIdle()
+	s.model.prepare("next", nil)
+	t, _, err := s.life.host.Submit(s.ctx, s.id, session.Submission{Input: "next", Mode: session.ModeEnqueue}, nil)
+	if err != nil {
+		s.Fatalf("the next turn is refused: %v", err)
+	}
+	s.turns = append(s.turns, t.ID)
+	s.awaitIdle()
+	s.check()
+	if t, err = s.life.store.Turn(s.ctx, s.id, t.ID); err != nil || t.State != session.TurnCompleted {
+		s.Fatalf("the session is wedged: the next turn is %s, %+v, %v", t.State, t.Error, err)
+	}
+	for _, r := range s.readers {
+		r.readAll()
+	}
+	s.checkEnds()
+}
+
+// awaitIdle waits until no turn is open: a day is long enough for any.
+func (s *sequence) awaitIdle() {
+	var last session.Session
+	for range 24 * 60 {
+		synctest.Wait()
+		found, err := s.life.store.Session(s.ctx, s.id)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if last = found; found.State == session.StateIdle && found.Queued == 0 {
+			return
+		}
+		time.Sleep(time.Minute)
+	}
+	s.Fatalf("the session is stuck: it is %s with %d queued turns after a day", last.State, last.Queued)
+}
+
+// mortal is a store that can refuse and die, whatever still uses it.
+type mortal struct {
+	*store.Store
+
+	mu      sync.Mutex // guards the fields below
+	dead    bool
+	left    int  // commits before the death; negative: it does not die
+	stands  bool // the commit of the death is on disk
+	refuse  int  // commits that the disk refuses next
+	refused bool // one has been refused
+}
+
+// Append stores, refuses or dies. To a process that is dead nothing is answered; an
+// owner that is told that it is stale does nothing more either.
+func (m *mortal) Append(ctx context.Context, b *session.Batch) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.dead:
+		return session.ErrStale
+	case m.left == 0:
+		m.dead = true
+		if m.stands {
+			_ = m.Store.Append(ctx, b) // nobody hears how it went
+		}
+		return session.ErrStale
+	case m.refuse > 0:
+		m.refuse--
+		m.refused = true
+		return fmt.Errorf("disk full: %w", session.ErrStorage)
+	}
+	m.left--
+	return m.Store.Append(ctx, b)
+}
+
+// TakeOver fails in a dead process.
+func (m *mortal) TakeOver(ctx context.Context, id session.ID) (session.Lease, session.Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead {
+		return session.Lease{}, session.Session{}, errors.New("dead")
+	}
+	return m.Store.TakeOver(ctx, id)
+}
+
+func indent(lines []string) string { return "\t" + strings.Join(lines, "\n\t") }
