@@ -11,7 +11,8 @@ const (
 	// guessedTokensPerByte holds until a session has shown its own ratio. It is that
 	// of the accident from which this limit comes: 125 KB of paths, 70k tokens.
 	guessedTokensPerByte = 0.56
-	// surelyTokensPerByte is what no text of a person stays below: five bytes a token.
+	// surelyTokensPerByte is what no long text of a person stays below: five bytes a
+	// token. A service that counts less does not count everything.
 	surelyTokensPerByte = 0.2
 	// mostTokensPerByte is what no text can exceed; what does, the service has added.
 	mostTokensPerByte = 1
@@ -57,7 +58,7 @@ func (g *Gauge) learn(m measure, counted session.Usage) {
 	}
 	g.last, g.lastTokens = m, counted.InputTokens
 	if m.bytes >= showingBytes {
-		g.tokensPerByte = max(g.tokensPerByte, min(float64(counted.InputTokens)/float64(m.bytes), mostTokensPerByte))
+		g.tokensPerByte = max(g.tokensPerByte, min(float64(counted.InputTokens)/float64(m.bytes), mostTokensPerByte), surelyTokensPerByte)
 	}
 }
 

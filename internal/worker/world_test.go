@@ -20,6 +20,10 @@ import (
 // answers is a model that follows a script, in this process, so that tests of time
 // can run it in a bubble.
 type answers struct {
+	otherwise []llm.Delta                   // when the script has run out; nil: done
+	counts    bool                          // the tokens of requests, as engines guess them
+	reply     func(llm.Request) []llm.Delta // instead of all that; nil: none
+
 	mu       sync.Mutex // guards the fields below
 	script   []scripted
 	requests []llm.Request
@@ -41,7 +45,12 @@ func (a *answers) Ask(ctx context.Context, r llm.Request, emit func(llm.Delta)) 
 	r.Items = slices.Clone(r.Items)
 	a.requests = append(a.requests, r)
 	next := scripted{deltas: says("done")}
-	if len(a.script) > 0 {
+	if a.otherwise != nil {
+		next.deltas = a.otherwise
+	}
+	if a.reply != nil {
+		next.deltas = a.reply(r)
+	} else if len(a.script) > 0 {
 		next, a.script = a.script[0], a.script[1:]
 	}
 	a.mu.Unlock()
@@ -64,6 +73,9 @@ func (a *answers) Ask(ctx context.Context, r llm.Request, emit func(llm.Delta)) 
 		whole.Stop = llm.StopEnd
 	}
 	whole.Usage = session.Usage{InputTokens: 10, CachedInputTokens: 4, OutputTokens: 2}
+	if a.counts {
+		whole.Usage.InputTokens = new(Gauge).tokensOf(requestBytes(r))
+	}
 	return whole, next.err
 }
 
