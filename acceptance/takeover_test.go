@@ -141,3 +141,42 @@ func TestIdleSessionGoesBackAndForth(t *testing.T) {
 	}
 	w.stillFine(id)
 }
+
+// A server answers requests while it restores sessions: whoever comes before a session
+// is restored finds it restored all the same.
+func TestSessionIsUsedBeforeItIsRestored(t *testing.T) {
+	for name, use := range map[string]func(t *testing.T, h *host.Host, id session.ID, running session.TurnID){
+		"post": func(t *testing.T, h *host.Host, id session.ID, running session.TurnID) {
+			turn, _, err := h.Submit(t.Context(), id, session.Submission{Input: "next", Mode: session.ModeEnqueue}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ended := follow(t, h, id, turn.ID); ended.State != session.TurnCompleted {
+				t.Errorf("the turn ended as %s", ended.State)
+			}
+		},
+		"cancel": func(t *testing.T, h *host.Host, id session.ID, running session.TurnID) {
+			turn, err := h.Cancel(t.Context(), id, running)
+			if err != nil || !turn.State.Ended() {
+				t.Errorf("the turn is %s, %v", turn.State, err)
+			}
+		},
+		"delete": func(t *testing.T, h *host.Host, id session.ID, running session.TurnID) {
+			if err := h.Delete(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			blocking := tooltest.NewBlocking("Wait")
+			w := start(t, setup{tools: []tool.Tool{blocking}, script: []llmtest.Step{calls("Wait")}})
+			id := w.newSession()
+			running := w.post(id, "wait")
+			<-blocking.Entered
+			h := w.newHost(prometheus.NewRegistry(), tooltest.Returning("Wait", "x"))
+			t.Cleanup(func() { h.Stop(0) })
+			use(t, h, id, running.ID)
+			blocking.Release()
+		})
+	}
+}

@@ -46,7 +46,18 @@ type running struct {
 	yield  context.CancelCauseFunc
 	ended  chan struct{} // closed after the terminal commit, or when the turn is given up
 
-	unstored atomic.Bool // its end is known, but the disk refuses it
+	refused  chan struct{} // closed when the disk has refused its end; that is tried again
+	refusing sync.Once     // closes refused
+}
+
+// endRefused reports whether the turn has come to an end that the disk refuses.
+func (r *running) endRefused() bool {
+	select {
+	case <-r.refused:
+		return true
+	default:
+		return false
+	}
 }
 
 // acquire finds or loads a session and holds it. One that was lost to another owner
@@ -79,24 +90,33 @@ func (h *Host) find(id session.ID) *live {
 	return l
 }
 
-// load reads the session's head, once.
+// load reads the session's head, once. Turns that an earlier owner left unfinished are
+// taken up before anybody uses the session.
 func (l *live) load(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone != nil || l.loaded {
+	if l.gone != nil {
 		return l.gone
 	}
-	s, err := l.host.Store.Session(ctx, l.id)
-	if err != nil {
-		return err
+	if !l.loaded {
+		s, err := l.host.Store.Session(ctx, l.id)
+		if err != nil {
+			return err
+		}
+		l.fill(s)
 	}
-	l.fill(s)
+	if l.unfinished && !l.host.isStopping() {
+		return l.own(ctx)
+	}
 	return nil
 }
 
 func (l *live) fill(s session.Session) {
 	l.project, l.topic, l.loaded = s.Project, l.host.NewTopic(l.id, s.LastSeq), true
+	l.unfinished = hasOpenTurns(s)
 }
+
+func hasOpenTurns(s session.Session) bool { return s.State == session.StateRunning || s.Queued > 0 }
 
 // adopt makes a session live that was just created.
 func (h *Host) adopt(s session.Session, lease session.Lease) {
@@ -222,7 +242,7 @@ func (l *live) takeOver(ctx context.Context) error {
 		return err
 	}
 	l.lease = lease
-	l.unfinished = s.State == session.StateRunning || s.Queued > 0
+	l.unfinished = hasOpenTurns(s)
 	return nil
 }
 

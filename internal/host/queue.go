@@ -11,7 +11,7 @@ import (
 func (l *live) admit(s session.Submission) error {
 	r := l.running
 	switch {
-	case r != nil && r.unstored.Load():
+	case r != nil && r.endRefused():
 		return session.ErrStorage
 	case s.Mode == session.ModeReject && (r != nil || len(l.queue) > 0):
 		return session.ErrBusy

@@ -21,7 +21,7 @@ func (l *live) run(t session.Turn, resumed bool) {
 	if resumed && project.InterruptOnRestart {
 		cancel(worker.ErrServerKilled)
 	}
-	r := &running{turn: t, cancel: cancel, ended: make(chan struct{})}
+	r := &running{turn: t, cancel: cancel, ended: make(chan struct{}), refused: make(chan struct{})}
 	r.asking, r.yield = context.WithCancelCause(ctx)
 	l.running = r
 	l.sign()
@@ -141,7 +141,9 @@ func (s *sink) Commit(ctx context.Context, events []session.Event) error {
 	}
 	batch := session.Batch{Lease: l.lease, Events: events}
 	if err := l.host.Store.Append(ctx, &batch); err != nil {
-		s.run.unstored.Store(last.Type.Terminal() && errors.Is(err, session.ErrStorage))
+		if last.Type.Terminal() && errors.Is(err, session.ErrStorage) {
+			s.run.refusing.Do(func() { close(s.run.refused) })
+		}
 		return err
 	}
 	l.sign()

@@ -147,12 +147,15 @@ func (h *Host) Cancel(ctx context.Context, id session.ID, turn session.TurnID) (
 	return h.Store.Turn(ctx, id, turn)
 }
 
-// awaitEnd cancels a running turn and waits until its end is stored.
+// awaitEnd cancels a running turn and waits until its end is stored, or refused by the
+// disk, which is ErrStorage: the turn then ends when there is room.
 func (h *Host) awaitEnd(ctx context.Context, r *running, cause *worker.End) (session.Turn, error) {
 	r.cancel(cause)
 	select {
 	case <-r.ended:
 		return h.Store.Turn(ctx, r.turn.SessionID, r.turn.ID)
+	case <-r.refused:
+		return session.Turn{}, session.ErrStorage
 	case <-ctx.Done():
 		return session.Turn{}, context.Cause(ctx)
 	}
