@@ -21,6 +21,9 @@ func (s *Store) failed(tried string, err error) error {
 	return fmt.Errorf("%s: %w", tried, storageError(s.path, err))
 }
 
+// errMoved means that the database was moved or deleted beneath the running server.
+var errMoved = errors.New("the file was moved or deleted while the server runs; put it back where it was, or stop the server")
+
 // storageError is an error of the disk or the database: on which file it happened,
 // and what a person can do about it.
 func storageError(path string, err error) error {

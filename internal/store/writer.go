@@ -39,6 +39,9 @@ type writer struct {
 	closing chan struct{} // closed by close
 	stopped chan struct{} // closed when run has ended
 
+	file    os.FileInfo // of the database when it was opened
+	fileErr error       // why that is not known
+
 	// The rest is run's own.
 	conn     *connection // nil before the first group and after a failure
 	commits  int
@@ -65,8 +68,22 @@ func newWriter(db *sql.DB, queries map[string]string, path string, log zerolog.L
 		db: db, queries: queries, path: path, log: log, alone: alone, walLimit: walLimit, walBound: walLimit,
 		queue: make(chan *unit, maxGroup), closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	w.file, w.fileErr = os.Stat(path)
 	go w.run()
 	return w
+}
+
+// inPlace fails when the file that is written to is no longer the one at its path: what
+// goes into it would be acknowledged and lost.
+func (w *writer) inPlace() error {
+	if w.fileErr != nil {
+		return w.fileErr
+	}
+	now, err := os.Stat(w.path)
+	if err != nil || !os.SameFile(w.file, now) {
+		return errMoved
+	}
+	return nil
 }
 
 // do has run executed in a transaction and returns when that is on disk. When run
@@ -196,6 +213,9 @@ func (w *writer) store(group []*unit, refusals []error) error {
 	}
 	if alone && refusals[0] != nil {
 		return w.conn.control("ROLLBACK")
+	}
+	if err := w.inPlace(); err != nil {
+		return err
 	}
 	if err := w.conn.control("COMMIT"); err != nil {
 		return fmt.Errorf("commit: %w", err)
