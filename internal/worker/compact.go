@@ -62,11 +62,9 @@ func (r *run) compact(ctx context.Context, to int64) error {
 	r.log.Info().Err(err).Int64("to", to).Str("how", string(how)).Int("summary_bytes", len(c.text)).Msg("old messages compacted")
 	item := r.newItem(r.history.next(), session.KindSummary)
 	item.Summary = &session.Summary{Text: summaryHead + c.text, FromN: 1, ToN: to}
-	if err := r.commit(ctx, r.itemEvent(&item)); err != nil {
-		return err
-	}
-	r.history.Items = append(r.history.Items, item)
-	return nil
+	err = r.commit(ctx, r.itemEvent(&item))
+	r.history.Items = append(r.history.Items, item) // also when the disk refused it: then it is stored with the end
+	return err
 }
 
 // compactor makes one summary.
