@@ -58,8 +58,7 @@ func countsPrints(name, text string, runs *atomic.Int32) tool.Tool {
 // summaries say how to go on.
 func readsOn(got *strings.Builder) llmtest.Step {
 	goOn := regexp.MustCompile(`go on with offset (\d+)$`)
-	var step func(r llmtest.Request) llmtest.Step
-	step = func(r llmtest.Request) llmtest.Step {
+	return replies(func(r llmtest.Request) llmtest.Step {
 		summary, text, _ := strings.Cut(lastResults(r)[0], "\n\n")
 		got.WriteString(text)
 		next := goOn.FindStringSubmatch(summary)
@@ -67,8 +66,7 @@ func readsOn(got *strings.Builder) llmtest.Step {
 			return says("I have read all of it")
 		}
 		return callsWith(artifact.ToolName, fmt.Sprintf(`{"offset":%s}`, next[1]))
-	}
-	return replies(step)
+	})
 }
 
 // What the limit cut is read on to its end by the model, and by a client, without

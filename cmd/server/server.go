@@ -72,7 +72,14 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 	if s.memory, err = s.newExtractor(m, registry, log); err != nil {
 		return nil, err
 	}
-	s.http, err = http.New(http.Config{
+	if s.http, err = s.newHTTP(m, registry, log); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *server) newHTTP(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) (*http.Server, error) {
+	return http.New(http.Config{
 		Sessions: sessions{s.host, s.store, s.outputs}, SessionLog: s.store,
 		Turns: s.host, TurnLog: s.store,
 		Streams: s.host, History: s.store, Outputs: s.outputs, Projects: s.projects,
@@ -84,10 +91,6 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 		Log:      log,
 		Settings: m.Server,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) (*host.Host, error) {
@@ -110,6 +113,7 @@ func (s *server) newHost(m *manifest.Manifest, registry *prometheus.Registry, lo
 		DefaultProject: m.DefaultProject(),
 		Orphan:         lost,
 		TurnEnded:      s.turnEnded,
+		MemoryLag:      s.memoryLag,
 		Registry:       registry,
 		Log:            log,
 	}), nil
