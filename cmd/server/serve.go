@@ -71,7 +71,7 @@ func run(m *manifest.Manifest, stdout io.Writer, log zerolog.Logger) error {
 	}
 	defer listener.Close()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
 	s, err := open(m, log)

@@ -84,6 +84,15 @@ func (u Usage) Plus(v Usage) Usage {
 	}
 }
 
+// maxTokens is more than any request can have.
+const maxTokens = 1 << 40
+
+// Bounded is the usage without counts that no request can have: services err.
+func (u Usage) Bounded() Usage {
+	bound := func(n int64) int64 { return max(0, min(n, maxTokens)) }
+	return Usage{bound(u.InputTokens), bound(u.CachedInputTokens), bound(u.OutputTokens)}
+}
+
 // TurnError says why a turn did not complete.
 type TurnError struct {
 	Code   ErrorCode `json:"code"`

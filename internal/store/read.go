@@ -88,15 +88,15 @@ func (s *Store) itemRange(ctx context.Context, id session.ID, after, upTo int64)
 }
 
 // Events returns up to limit durable events with after < seq <= upTo, in order; an
-// upTo of 0 is no bound. Like a page of items it ends at 4 MiB of texts, so only an
-// empty page says that there is no next event.
+// upTo of 0 is no bound. A page ends at 512 KiB of texts, unless its first event alone
+// has more, so only an empty page says that there is no next event.
 func (s *Store) Events(ctx context.Context, id session.ID, after, upTo int64, limit int) ([]session.Event, error) {
 	if upTo == 0 {
 		upTo = math.MaxInt64
 	}
 	events := []session.Event{}
 	turnRows := make(map[int]int64) // of the events that carry their turn
-	err := s.entries(ctx, id, "events", []any{string(id), after, upTo, bounded(limit)}, maxPageBytes, func(e *entry) (bool, error) {
+	err := s.entries(ctx, id, "events", []any{string(id), after, upTo, bounded(limit)}, maxReadBytes, func(e *entry) (bool, error) {
 		if e.code <= codeTurnInterrupted {
 			turnRows[len(events)], _ = e.turnRow.(int64)
 		}

@@ -14,6 +14,7 @@ const (
 	maxReads     = 4           // at one time, each on a connection of its own
 	maxPage      = 1000        // entries
 	maxPageBytes = 4 << 20     // of texts, unless the first entry alone is larger
+	maxReadBytes = 512 << 10   // the same, of events: each reader that does not read holds a page
 	readIdle     = time.Minute // after which an unused connection is closed
 )
 

@@ -110,7 +110,7 @@ func (a *answer) items(whole llm.Answer) []session.Item {
 		item := a.run.newItem(b.n, b.kind)
 		switch b.kind {
 		case session.KindAssistantMessage:
-			item.AssistantMessage = &session.AssistantMessage{Text: b.text.String(), Incomplete: whole.Stop == llm.StopLength}
+			item.AssistantMessage = &session.AssistantMessage{Text: b.text.String(), Incomplete: whole.Stop != llm.StopEnd}
 		case session.KindReasoning:
 			item.Reasoning = a.run.reasoning(b.text.String())
 			if i < len(whole.Blocks) {

@@ -130,6 +130,7 @@ func (r *run) askOnce(ctx context.Context) (llm.Answer, error) {
 		first.Do(func() { r.engine.Metrics.firstToken(r.engine.Provider.Name(), time.Since(started)) })
 		r.live.emit(d)
 	})
+	whole.Usage = whole.Usage.Bounded()
 	r.engine.Budget.Settle(r.sent.tokens, whole.Usage.InputTokens)
 	switch {
 	case err != nil:

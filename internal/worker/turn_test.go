@@ -42,6 +42,20 @@ func TestTextAloneIsOneCommit(t *testing.T) {
 	}
 }
 
+func TestUsageThatNoRequestHasIsBounded(t *testing.T) {
+	got := session.Usage{InputTokens: 1<<63 - 1, CachedInputTokens: -5, OutputTokens: 7}.Bounded()
+	if want := (session.Usage{InputTokens: 1 << 40, OutputTokens: 7}); got != want {
+		t.Errorf("bounded %+v, want %+v", got, want)
+	}
+}
+
+func TestFilteredAnswerIsIncomplete(t *testing.T) {
+	w := newWorkbench(t, nil, scripted{deltas: says("half"), stop: llm.StopRefusal})
+	if ended := w.run(t.Context()); ended.State != session.TurnCompleted || !w.log.items()[0].AssistantMessage.Incomplete {
+		t.Errorf("ended as %s with %+v", ended.State, w.log.items()[0].AssistantMessage)
+	}
+}
+
 func TestResultsKeepCallOrder(t *testing.T) {
 	slow := make(chan struct{})
 	tools := []tool.Tool{
