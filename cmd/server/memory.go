@@ -11,6 +11,7 @@ import (
 	"loadline/internal/host"
 	"loadline/internal/manifest"
 	"loadline/internal/memory"
+	"loadline/internal/session"
 	"loadline/internal/tool"
 	"loadline/internal/worker"
 )
@@ -80,4 +81,14 @@ func (s *server) memoryEngine(settings manifest.Settings, m model, log zerolog.L
 		Metrics:         s.metrics,
 		Log:             log,
 	}
+}
+
+// memoryLag is what extraction has before it in a session; nothing where its project
+// has no memory.
+func (s *server) memoryLag(ctx context.Context, id session.ID) (session.MemoryLag, error) {
+	b, err := s.store.Backlog(ctx, id)
+	if p, ok := s.projects.manifest.Projects[b.Project]; err != nil || !ok || !p.Memory.Enabled {
+		return session.MemoryLag{}, err
+	}
+	return session.MemoryLag{Pointer: b.Pointer, Items: b.Items, Bytes: b.Bytes}, nil
 }

@@ -28,6 +28,7 @@ type Log interface {
 type Sessions interface {
 	CreateSession(ctx context.Context, s session.Session) (session.Lease, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
+	Owned(ctx context.Context, id session.ID) (s session.Session, generation int64, err error)
 	DeleteSession(ctx context.Context, id session.ID) error
 }
 
@@ -92,6 +93,8 @@ type Config struct {
 	Orphan Project
 	// TurnEnded is called after each terminal commit; it must not block. May be nil.
 	TurnEnded func(id session.ID)
+	// MemoryLag tells what extraction has before it in a session. May be nil.
+	MemoryLag func(ctx context.Context, id session.ID) (session.MemoryLag, error)
 	Registry  prometheus.Registerer
 	Log       zerolog.Logger
 }

@@ -198,19 +198,11 @@ func (l *live) own(ctx context.Context) error {
 		return err
 	}
 	if l.history == nil {
-		items, err := l.host.Store.History(ctx, l.id)
+		history, err := l.host.readHistory(ctx, l.id, l.project)
 		if err != nil {
 			return err
 		}
-		recall, err := l.recall(ctx)
-		if err != nil {
-			return err
-		}
-		steps, err := l.host.Store.Steps(ctx, l.id, gaugedSteps)
-		if err != nil {
-			return err
-		}
-		l.history = &worker.History{Items: items, Recall: recall, Gauge: worker.NewGauge(steps)}
+		l.history = history
 	}
 	if !l.unfinished {
 		return nil
@@ -222,14 +214,6 @@ func (l *live) own(ctx context.Context) error {
 	l.unfinished = false
 	l.takeUp(open)
 	return nil
-}
-
-// recall is what the session is told of its project's memory.
-func (l *live) recall(ctx context.Context) (string, error) {
-	if recall := l.host.project(l.project).Recall; recall != nil {
-		return recall(ctx, l.id)
-	}
-	return "", nil
 }
 
 // takeOver makes this host the session's owner, once. Its mu is held.

@@ -34,6 +34,8 @@ type Turns interface {
 	SubmitAndFollow(ctx context.Context, id session.ID, submission session.Submission, key *session.SubmitKey) (turn session.Turn, replayed bool, events Subscription, err error)
 	// Cancel returns the turn after its terminal event is stored.
 	Cancel(ctx context.Context, id session.ID, turn session.TurnID) (session.Turn, error)
+	// Diagnose looks at a session without changing anything.
+	Diagnose(ctx context.Context, id session.ID) (session.Diagnosis, error)
 }
 
 // TurnLog reads stored turns.

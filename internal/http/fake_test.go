@@ -108,6 +108,15 @@ func (f *fake) Turns(_ context.Context, _ session.ID, after session.TurnID, limi
 	return cutList(f, f.turns, limit, func(t session.Turn) bool { return t.ID > after })
 }
 
+func (f *fake) Diagnose(_ context.Context, id session.ID) (session.Diagnosis, error) {
+	return session.Diagnosis{
+		SessionID: id, State: session.StateRunning, Generation: 1, LastSeq: 5, Items: 2,
+		Running: &session.Pulse{TurnID: testTurn, LastSign: 1}, Queue: []session.TurnID{},
+		OpenCalls:   []session.OpenCall{{N: 2, TurnID: testTurn, Tool: "Glob", Effect: session.EffectRead, At: 1}},
+		NextRequest: session.NextRequest{Fits: true, LimitTokens: 100, Largest: []session.Contributor{{N: 1, Kind: session.KindUserMessage, Bytes: 40, SentBytes: 40}}},
+	}, f.err
+}
+
 func (f *fake) OpenTurns(context.Context, session.ID) ([]session.Turn, error) {
 	return f.turns, f.err
 }

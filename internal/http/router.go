@@ -38,6 +38,7 @@ func (s *Server) routes() []route {
 		{"GET", turn, s.getTurn, false},
 		{"POST", turn + "/cancel", s.cancelTurn, false},
 		{"GET", one + "/queue", s.listQueue, false},
+		{"GET", one + "/diagnosis", s.getDiagnosis, false},
 		{"GET", one + "/items", s.listItems, false},
 		{"GET", one + "/items/{n}", s.getItem, false},
 		{"GET", one + "/items/{n}/output", s.getOutput, false},

@@ -167,6 +167,18 @@ func (s *Server) listQueue(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, page[session.Turn]{Data: append([]session.Turn{}, waiting...)})
 }
 
+func (s *Server) getDiagnosis(w http.ResponseWriter, r *http.Request) error {
+	id, err := sessionID(r)
+	if err != nil {
+		return err
+	}
+	d, err := s.config.Turns.Diagnose(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, d)
+}
+
 func turnIDs(r *http.Request) (session.ID, session.TurnID, error) {
 	id, err := sessionID(r)
 	if err != nil {

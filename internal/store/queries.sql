@@ -5,6 +5,9 @@ VALUES ($1, $2, $3, $4, 1, 0, 0, 0, $5, $6, (SELECT coalesce(max(row), 0) FROM d
 -- name: session
 SELECT id, project, title, metadata, queued, running, last_seq, created_at, updated_at FROM sessions WHERE id = $1
 
+-- name: owned
+SELECT generation, id, project, title, metadata, queued, running, last_seq, created_at, updated_at FROM sessions WHERE id = $1
+
 -- name: sessions
 SELECT id, project, title, metadata, queued, running, last_seq, created_at, updated_at FROM sessions
 WHERE id < $1 ORDER BY id DESC LIMIT $2

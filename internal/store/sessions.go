@@ -67,6 +67,15 @@ func (s *Store) Session(ctx context.Context, id session.ID) (found session.Sessi
 	return found, s.readError(id, err)
 }
 
+// Owned returns one session and the generation of its owner.
+func (s *Store) Owned(ctx context.Context, id session.ID) (found session.Session, generation int64, err error) {
+	err = s.reader.one(ctx, "owned", []any{id}, func(rows *sql.Rows) (err error) {
+		found, err = scanSession(rows, &generation)
+		return err
+	})
+	return found, generation, s.readError(id, err)
+}
+
 // Sessions returns up to limit sessions whose ids are before the given one, the
 // newest first; an empty before starts at the newest.
 func (s *Store) Sessions(ctx context.Context, before session.ID, limit int) ([]session.Session, error) {
