@@ -13,12 +13,21 @@ var cutResult = regexp.MustCompile(`BenchmarkCut24MB\S*\s+\d+\s+([\d.]+) ns/op.*
 
 // measureToolCut runs the worker's benchmark of cutting one line of 24 MB.
 func measureToolCut(ctx context.Context, _ *lab) ([]row, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "./internal/worker", "-run", "^$", "-bench", "^BenchmarkCut24MB$", "-benchmem")
-	text, err := cmd.CombinedOutput()
+	text, err := goBenchmark(ctx, "./internal/worker", "BenchmarkCut24MB", "-benchmem")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, text)
+		return nil, err
 	}
-	return parseCut(string(text))
+	return parseCut(text)
+}
+
+// goBenchmark runs a benchmark of a package and returns what it printed.
+func goBenchmark(ctx context.Context, pkg, name string, flags ...string) (string, error) {
+	args := append([]string{"test", pkg, "-run", "^$", "-bench", "^" + name + "$"}, flags...)
+	text, err := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
+	}
+	return string(text), nil
 }
 
 func parseCut(text string) ([]row, error) {

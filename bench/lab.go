@@ -85,6 +85,11 @@ func (l *lab) floor(ctx context.Context, store string, tokens int) (*target, err
 // server starts the server under test on a data folder, which it makes when the
 // path is empty, and waits until it is ready.
 func (l *lab) server(ctx context.Context, dataFolder string, tokens int) (*target, error) {
+	return l.serverWith(ctx, dataFolder, tokens, "")
+}
+
+// serverWith is server with more tables in its manifest.
+func (l *lab) serverWith(ctx context.Context, dataFolder string, tokens int, tables string) (*target, error) {
 	folder, err := l.newFolder()
 	if err != nil {
 		return nil, err
@@ -94,7 +99,7 @@ func (l *lab) server(ctx context.Context, dataFolder string, tokens int) (*targe
 	}
 	manifest := filepath.Join(folder, "loadline.toml")
 	text := fmt.Sprintf("[model]\nprovider = \"openai\"\nname = %q\nbase_url = %q\n", modelName(tokens), l.model.url+"/v1")
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(manifest, []byte(text+tables), 0o600); err != nil {
 		return nil, err
 	}
 	p, err := start(ctx, folder, l.program("server"), "--manifest", manifest, "--listen", "127.0.0.1:0", "--data", dataFolder)

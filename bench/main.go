@@ -31,6 +31,9 @@ func figures() []figure {
 		{"start", measureStart},
 		{"long history", measureLongHistory},
 		{"tool cut", measureToolCut},
+		{"extract", measureExtract},
+		{"backlog", measureBacklog},
+		{"search", measureSearch},
 	}
 }
 
