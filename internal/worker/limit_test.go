@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"loadline/internal/manifest"
 	"loadline/internal/session"
 )
 
@@ -105,7 +106,7 @@ func FuzzCut(f *testing.F) {
 }
 
 func TestSettle(t *testing.T) {
-	long := strings.Repeat("x", maxSummaryBytes+1)
+	longest := strings.Repeat("x", 4096)
 	for _, c := range []struct {
 		name   string
 		out    session.Output
@@ -118,7 +119,8 @@ func TestSettle(t *testing.T) {
 		{"unseen bytes without content", session.Output{Summary: "s", Unseen: 5}, session.ToolResult{Summary: "s", Content: session.Text(note(5)), Truncated: &session.Truncated{Limit: 200, OriginalBytes: 5, DroppedBytes: 5}}, false},
 		{"no summary", session.Output{Content: session.Text("four")}, session.ToolResult{Summary: "Echo: 4 bytes", Content: session.Text("four")}, true},
 		{"a blank summary", session.Output{Summary: " \n", Content: session.Text("four"), Unseen: 0}, session.ToolResult{Summary: "Echo: 4 bytes", Content: session.Text("four")}, true},
-		{"a summary beyond its bound", session.Output{Summary: long}, session.ToolResult{Summary: "Echo: 0 bytes"}, true},
+		{"the longest summary", session.Output{Summary: longest}, session.ToolResult{Summary: longest}, false},
+		{"a summary beyond its bound", session.Output{Summary: longest + "x"}, session.ToolResult{Summary: "Echo: 0 bytes"}, true},
 		{"a NUL in the summary", session.Output{Summary: "a\x00b"}, session.ToolResult{Summary: "a\ufffdb"}, false},
 		{"NUL and bad bytes in the content", session.Output{Summary: "s", Content: session.Text("a\x00b\xff")}, session.ToolResult{Summary: "s", Content: session.Text("a\ufffdb\ufffd")}, false},
 	} {
@@ -129,6 +131,24 @@ func TestSettle(t *testing.T) {
 				t.Errorf("Settle: broken %v, want %v; (-want +got)\n%s", broken, c.broken, diff)
 			}
 		})
+	}
+}
+
+func TestNoEngineWithoutLimits(t *testing.T) {
+	complete := newWorkbench(t, nil).engine.Config
+	for _, c := range []struct {
+		name   string
+		limits manifest.ToolOutput
+		ok     bool
+	}{
+		{"none", manifest.ToolOutput{}, false},
+		{"the smallest", manifest.ToolOutput{DefaultMaxBytes: 128, StepMaxBytes: 128}, true},
+		{"a default that is too small", manifest.ToolOutput{DefaultMaxBytes: 127, StepMaxBytes: 128}, false},
+		{"a step that is too small", manifest.ToolOutput{DefaultMaxBytes: 128, StepMaxBytes: 127}, false},
+	} {
+		if engine, err := New(c.limits, complete); (err == nil) != c.ok || (engine != nil) != c.ok {
+			t.Errorf("%s: New() = %v, %v", c.name, engine, err)
+		}
 	}
 }
 
