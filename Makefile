@@ -61,6 +61,10 @@ fuzz: ## run each fuzz test for FUZZ_TIME (10s)
 sequences: ## run 10,000 random sequences of what can happen to a session; a failure prints its seed
 	$(if $(wildcard /dev/shm/.),TMPDIR=/dev/shm) go test ./internal/host -run '^TestSequences$$' -rapid.checks=5000 -rapid.nofailfile -timeout 15m
 
+.PHONY: chaos
+chaos: ## kill the server 200 times at random moments; a failure prints its seed
+	go test ./acceptance -run '^TestChaos$$' -count=1 -timeout 15m -v -kills 200 2>&1 | grep -v '^ *{'
+
 .PHONY: bench
 bench: ## measure against bench/floor and write docs/performance.md
 	go run ./bench -out docs/performance.md $(BENCH_FLAGS)
