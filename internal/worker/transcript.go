@@ -11,7 +11,7 @@ import (
 
 // longestBytes is how much of one text is shown to who sums it up, and what is tried
 // when that is too much.
-var longestBytes = [...]int{8192, 2048, 512, 160}
+var longestBytes = [...]int{8192, 2048, 512, 160} //nolint:gochecknoglobals // a table, never changed
 
 // render writes as many items as fit into room bytes, for a model to sum up, and
 // returns how many those are, at least one. What is long is shown by its ends; the
