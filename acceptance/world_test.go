@@ -60,6 +60,8 @@ type setup struct {
 	before   []worker.BeforeTool
 	after    []worker.AfterTool
 
+	summariser *llmtest.Server // of old messages, started; nil: they are shortened by rule
+
 	provider llm.Provider // instead of the scripted model
 	listener net.Listener // instead of a loopback port; for one boot
 	http     *http.Client // that can dial it
@@ -174,6 +176,7 @@ func (w *world) newHost(registry *prometheus.Registry, tools ...tool.Tool) *host
 	w.metrics = worker.NewMetrics(registry, set.Names(), []string{"openai", "anthropic", "demo"})
 	engine, err := worker.New(settings.Worker.ToolOutput, worker.Config{
 		Provider: w.provider(), Tools: set, Before: w.setup.before, After: w.setup.after, Keeper: w.outputs,
+		Window: windowOf(settings.Model), Budget: w.budget(settings.Model), Compaction: w.compaction(settings.Compaction),
 		Instructions: settings.Worker.Instructions,
 		MaxSteps:     settings.Worker.MaxSteps, MaxCallsPerStep: settings.Worker.MaxCallsPerStep,
 		MaxAttempts: settings.Model.MaxAttempts, RetryMaxWait: time.Duration(settings.Model.RetryMaxWait),
@@ -198,6 +201,26 @@ func (w *world) newHost(registry *prometheus.Registry, tools ...tool.Tool) *host
 		},
 		Registry: registry, Log: w.log,
 	})
+}
+
+func windowOf(m manifest.Model) llm.Window {
+	return llm.Window{ContextTokens: m.ContextWindow, OutputTokens: m.MaxOutputTokens}
+}
+
+func (w *world) budget(m manifest.Model) *llm.Budget {
+	if m.InputTokensPerMinute == 0 {
+		return nil
+	}
+	return llm.NewBudget(m.InputTokensPerMinute)
+}
+
+// compaction asks a model of its own, when the world has one.
+func (w *world) compaction(c manifest.Compaction) worker.Compaction {
+	made := worker.Compaction{Window: windowOf(c.Model), Budget: w.budget(c.Model), MaxCalls: c.MaxCalls, SummaryBytes: c.SummaryMaxBytes}
+	if w.setup.summariser != nil {
+		made.Provider = openai.New(openai.Config{BaseURL: w.setup.summariser.URL(), Name: "summariser", IdleTimeout: time.Minute})
+	}
+	return made
 }
 
 // startMemory makes what reads sessions, when the manifest says so.

@@ -131,7 +131,8 @@ func (n *Note) Bytes() int64 {
 	return int64(noteBytes + len(n.Tool) + len(n.Text))
 }
 
-// NoteOf is what extraction may see of an item.
+// NoteOf is what extraction may see of an item: nothing of a summary that stands for
+// items, because it sees those.
 func NoteOf(it *Item) Note {
 	n := Note{N: it.N, Kind: it.Kind}
 	switch {
@@ -143,7 +144,7 @@ func NoteOf(it *Item) Note {
 		n.Tool = it.ToolCall.Tool
 	case it.ToolResult != nil:
 		n.Tool, n.Failed, n.Text = it.ToolResult.Tool, it.ToolResult.Failed, it.ToolResult.Summary
-	case it.Summary != nil:
+	case it.Summary != nil && it.Summary.ToN == 0:
 		n.Text = it.Summary.Text
 	}
 	return n

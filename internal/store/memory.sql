@@ -52,7 +52,7 @@ FROM sessions INDEXED BY backlogs WHERE project = $1 AND backlogged = 1
 
 -- name: notes
 SELECT l.n, l.code, CASE l.code WHEN 16 THEN coalesce(l.text, t.input) WHEN 17 THEN l.text WHEN 22 THEN l.text END,
-    CASE WHEN l.code IN (19, 20, 21, 23, 24) THEN l.data END
+    CASE WHEN l.code IN (19, 20, 21, 22, 23, 24) THEN l.data END
 FROM log l JOIN turns t ON t.row = l.turn
 WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.n > $2 AND t.ended_at IS NOT NULL
 ORDER BY l.n LIMIT $3

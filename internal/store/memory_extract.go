@@ -164,6 +164,9 @@ func scanNote(rows *sql.Rows) (session.Note, error) {
 		note.Kind = session.KindReasoning
 	case codeSummary:
 		note.Kind = session.KindSummary
+		if data.Valid { // it stands for a range
+			note.Text = ""
+		}
 	case codeToolCall, codeToolCallRaw, codeToolCallRead, codeToolCallNone:
 		note.Kind, note.Tool = session.KindToolCall, data.String
 	case codeToolResult:

@@ -68,6 +68,7 @@ func (c *chat) extracted(x session.Extracted) error {
 func TestNotesAreWhatItemsShow(t *testing.T) {
 	c := newChat(t, openStore(t, t.TempDir()))
 	items := c.turnOf(append(everyKind(),
+		session.Item{Kind: session.KindSummary, Summary: &session.Summary{Text: "CONTENT, summed up", FromN: 1, ToN: 9}},
 		session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Glob", Arguments: json.RawMessage(`{"CONTENT":2}`), Effect: session.EffectRead}},
 		session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: "Nope", Arguments: json.RawMessage(`{"CONTENT":3}`), Effect: session.EffectNone}})...)
 	got, err := c.store.Notes(t.Context(), c.lease.SessionID, 0, 100)
