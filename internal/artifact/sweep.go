@@ -31,8 +31,8 @@ func (k *Keeper) dropUncommitted(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		names, err := names(k.folder(id))
-		if err != nil {
-			return err
+		if err != nil { // a server without kept outputs is better than none
+			k.Logger.Warn().Err(err).Str("session", string(id)).Msg("kept outputs cannot be compared with the history")
 		}
 		for _, name := range names {
 			committed, err := k.committed(ctx, id, name)

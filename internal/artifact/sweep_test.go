@@ -92,3 +92,16 @@ func TestCrashLeavesNoFileWithoutResult(t *testing.T) {
 	}
 	s.wantFiles(want...)
 }
+
+func TestBrokenFolderDoesNotStopTheStart(t *testing.T) {
+	s := newShelf(t, 1<<20)
+	s.Close()
+	s.history.unfinished = []session.ID{s.id}
+	if err := os.WriteFile(s.config.Dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.boot()
+	if kept := s.Keep(s.id, 3, "text"); kept != (session.KeptOutput{Error: "io"}) {
+		t.Errorf("Keep = %+v", kept)
+	}
+}
