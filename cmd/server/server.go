@@ -82,7 +82,7 @@ func (s *server) newHTTP(m *manifest.Manifest, registry *prometheus.Registry, lo
 	return http.New(http.Config{
 		Sessions: sessions{s.host, s.store, s.outputs}, SessionLog: s.store,
 		Turns: s.host, TurnLog: s.store,
-		Streams: s.host, History: s.store, Outputs: s.outputs, Projects: s.projects,
+		Streams: s.host, History: s.store, Outputs: s.outputs, Transfers: newTransfers(s.host, s.store, s.projects), Projects: s.projects,
 		Memory: s.store, Extraction: s.memory,
 		Contract: loadline.Contract(),
 		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),

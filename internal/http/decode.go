@@ -24,12 +24,18 @@ const (
 	maxDrainBytes    = 8 << 20  // of a refused body, read so that the client sees the answer
 )
 
-// readBody reads a whole JSON body of at most limit bytes.
+// readBody reads a whole JSON body of at most limit bytes, which server.body_max_bytes
+// says.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	return readBounded(w, r, limit, "server.body_max_bytes")
+}
+
+// readBounded reads a whole JSON body of at most limit bytes, which key says.
+func readBounded(w http.ResponseWriter, r *http.Request, limit int64, key string) ([]byte, error) {
 	if err := checkMediaType(r.Header); err != nil {
 		return nil, err
 	}
-	tooLarge := newProblem(codeBodyTooLarge, fmt.Sprintf("a body may have at most %d bytes (server.body_max_bytes)", limit))
+	tooLarge := newProblem(codeBodyTooLarge, fmt.Sprintf("a body may have at most %d bytes (%s)", limit, key))
 	if r.ContentLength > limit && r.Header.Get("Expect") != "" {
 		return nil, tooLarge
 	}

@@ -94,6 +94,7 @@ func TestContractHasExactlyTheConstants(t *testing.T) {
 		{"close reasons", "../session/record.go", "CloseReason", "/components/schemas/Record/properties/reason/enum"},
 		{"document names", "../session/document.go", "DocumentName", "/components/schemas/DocumentName/enum"},
 		{"version reasons", "../session/document.go", "VersionReason", "/components/schemas/Document/properties/reason/enum"},
+		{"repair codes", "../session/import.go", "RepairCode", "/components/schemas/RepairCode/enum"},
 		{"problem codes", "problem.go", "code", "/components/schemas/ProblemCode/enum"},
 	}
 	for _, test := range tests {

@@ -214,11 +214,11 @@ func (s *script) Close() { s.once.Do(func() { close(s.closed) }) }
 func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	t.Helper()
 	c := Config{
-		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Outputs: f, Projects: f, Memory: f, Extraction: f,
+		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Outputs: f, Transfers: &transferring{err: f.err}, Projects: f, Memory: f, Extraction: f,
 		Contract: []byte("openapi: 3.1.0\n"),
 		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "# metrics\n") }),
 		Log:      zerolog.Nop(),
-		Settings: manifest.Server{Listen: "127.0.0.1:0", BodyMaxBytes: 1 << 20},
+		Settings: manifest.Server{Listen: "127.0.0.1:0", BodyMaxBytes: 1 << 20, ImportMaxBytes: 1 << 20},
 	}
 	for _, c2 := range change {
 		c2(&c)

@@ -36,6 +36,7 @@ const (
 	codeMisdirectedHost     code = "misdirected_host"
 	codeUnknownProject      code = "unknown_project"
 	codeKeyReused           code = "idempotency_key_reused"
+	codeNotImportable       code = "not_importable"
 	codeQueueFull           code = "queue_full"
 	codeInternal            code = "internal"
 	codeStorage             code = "storage"
@@ -76,6 +77,7 @@ func kinds() []kind {
 		{codeMisdirectedHost, 421, "The host is not served here", nil, ""},
 		{codeUnknownProject, 422, "The project is unknown", session.ErrUnknownProject, "the manifest names no such project"},
 		{codeKeyReused, 422, "The idempotency key was used before", session.ErrKeyReused, "this key came with another body: use a fresh key for each new turn"},
+		{codeNotImportable, 422, "The document cannot be imported", nil, ""},
 		{codeQueueFull, 429, "Too many turns are queued", session.ErrQueueFull, "wait until turns of this session have ended, then send it again"},
 		{codeInternal, 500, "The server made a mistake", nil, "the server's log holds the cause"},
 		{codeStorage, 503, "The storage failed", session.ErrStorage, "nothing was stored: send it again later; the server's log holds the cause"},
@@ -119,6 +121,9 @@ func asProblem(err error) *problem {
 	}
 	if large, ok := errors.AsType[*session.InputTooLarge](err); ok {
 		return newProblem(codeInputTooLarge, large.Error())
+	}
+	if unreadable, ok := errors.AsType[*session.NotImportable](err); ok {
+		return newProblem(codeNotImportable, unreadable.Error())
 	}
 	for _, k := range kinds() {
 		if k.cause != nil && errors.Is(err, k.cause) {

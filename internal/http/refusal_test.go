@@ -28,7 +28,7 @@ func TestContractNamesTheRefusals(t *testing.T) {
 		{status: "409", err: session.ErrBusy},
 		{status: "410", err: session.ErrOutputGone},
 		{status: "412", headers: []string{`If-Match: "0-0"`}},
-		{status: "413", always: true, change: func(c *Config) { c.Settings.BodyMaxBytes = 1 }},
+		{status: "413", always: true, change: func(c *Config) { c.Settings.BodyMaxBytes, c.Settings.ImportMaxBytes = 1, 1 }},
 		{status: "415", always: true, headers: []string{"Content-Type: text/plain"}},
 		{status: "416", headers: []string{"Range: bytes=4-"}},
 		{status: "421", always: true, headers: []string{"Host: evil.test"}},

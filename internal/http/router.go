@@ -30,6 +30,8 @@ func (s *Server) routes() []route {
 	return append(s.memoryRoutes(), []route{
 		{"POST", "/v1/sessions", s.createSession, false},
 		{"GET", "/v1/sessions", s.listSessions, false},
+		{"POST", "/v1/sessions/import", s.importSession, false},
+		{"GET", one + "/export", s.exportSession, false},
 		{"GET", one, s.getSession, false},
 		{"PATCH", one, s.updateSession, false},
 		{"DELETE", one, s.deleteSession, false},

@@ -39,6 +39,7 @@ type Config struct {
 	Streams    Streams
 	History    History
 	Outputs    Outputs
+	Transfers  Transfers
 	Projects   Projects
 	Memory     Memory
 	Extraction Extraction

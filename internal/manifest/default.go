@@ -15,6 +15,7 @@ func Default() *Manifest {
 			AllowedHosts:   []string{},
 			AllowedOrigins: []string{},
 			BodyMaxBytes:   1 << 20,
+			ImportMaxBytes: 32 << 20,
 			DrainTimeout:   Duration(5 * time.Second),
 		},
 		Store:     Store{Dir: "loadline-data"},

@@ -12,6 +12,8 @@ type Server struct {
 	AllowedOrigins []string `toml:"allowed_origins" rule:"origin"`
 	// BodyMaxBytes bounds the body of a request. Default 1 MiB.
 	BodyMaxBytes int64 `toml:"body_max_bytes" min:"1024" max:"67108864"`
+	// ImportMaxBytes bounds a document that is imported. Default 32 MiB.
+	ImportMaxBytes int64 `toml:"import_max_bytes" min:"1024" max:"268435456"`
 	// DrainTimeout is how long running turns may go on once the server stops.
 	// Default 5s; 0s cuts them at once.
 	DrainTimeout Duration `toml:"drain_timeout" min:"0"`

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"loadline/internal/session"
 )
@@ -75,7 +76,7 @@ func (p *plan) add(into *entry, e *session.Event) error {
 
 // turn finds the plan of the event's turn or begins one.
 func (p *plan) turn(e *session.Event) *turnPlan {
-	for _, t := range p.turns {
+	for _, t := range slices.Backward(p.turns) { // most likely it is the newest
 		if t.id == e.TurnID {
 			return t
 		}
