@@ -139,6 +139,27 @@ func TestExcerptShowsWhatWasFound(t *testing.T) {
 	}
 }
 
+// Two projects whose terms begin alike, which is rare, still see nothing of each other.
+func TestSearchIsOfOneProjectWhateverItsVocabulary(t *testing.T) {
+	names := map[vocabulary]string{}
+	one, other := "", ""
+	for n := 0; other == ""; n++ {
+		name := fmt.Sprint("p", n)
+		v := vocabularyOf(name)
+		if first, taken := names[v]; taken {
+			one, other = first, name
+		}
+		names[v] = name
+	}
+	s := openStore(t, t.TempDir())
+	stage(t, s, one, "zebra")
+	for project, want := range map[string]int{one: 1, other: 0} {
+		if hits, err := s.SearchMemory(t.Context(), project, "zebra", 10); err != nil || len(hits) != want {
+			t.Errorf("%s: %+v, %v, want %d", project, hits, err, want)
+		}
+	}
+}
+
 func FuzzSearch(f *testing.F) {
 	s := openStore(f, f.TempDir())
 	stage(f, s, "p", "The user prefers tabs", "日本語の回答を好む", `quotes " and (operators) AND * ^ : -`)
