@@ -29,7 +29,7 @@ type Gauge struct {
 	tokensPerByte float64 // the highest that was shown; 0: none
 	last          measure // of the last request that was answered
 	lastTokens    int64   // of it, as the service counted them
-	ceilingBytes  int64   // half of the smallest request that was refused as too large; 0: none
+	ceilingBytes  int64   // what no request may exceed since one was refused as too large; 0: none
 }
 
 // measure is how large a request is.
@@ -57,8 +57,21 @@ func (g *Gauge) learn(m measure, counted session.Usage) {
 		return
 	}
 	g.last, g.lastTokens = m, counted.InputTokens
+	g.raise(m.bytes)
 	if m.bytes >= showingBytes {
 		g.tokensPerByte = max(g.tokensPerByte, min(float64(counted.InputTokens)/float64(m.bytes), mostTokensPerByte), surelyTokensPerByte)
+	}
+}
+
+// raise lets requests grow again after one that was answered: a refusal may have been
+// about something else, or about a moment. One above the ceiling proves it wrong.
+func (g *Gauge) raise(bytes int64) {
+	switch {
+	case g.ceilingBytes == 0:
+	case bytes > g.ceilingBytes:
+		g.ceilingBytes = 2 * bytes
+	default:
+		g.ceilingBytes = max(g.ceilingBytes, bytes+bytes/4)
 	}
 }
 
