@@ -69,6 +69,10 @@ chaos: ## kill the server 200 times at random moments; a failure prints its seed
 bench: ## measure against bench/floor and write docs/performance.md
 	go run ./bench -out docs/performance.md $(BENCH_FLAGS)
 
+.PHONY: demo-wedge
+demo-wedge: ## replay the accident: a small client dies of it, Loadline lives
+	go run ./bench/wedge
+
 .PHONY: tools
 tools: $(LINT) ## install what the tests and the linters need into bin/
 	tools/need.sh
