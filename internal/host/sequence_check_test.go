@@ -149,8 +149,7 @@ type reader struct {
 		Close()
 	}
 	place session.Cursor
-	seq   int64 // of the last durable event that it got
-	wrong string
+	seq   int64            // of the last durable event that it got
 	got   [][]byte         // durable events
 	texts map[int64]string // live text of items that are still written
 }

@@ -141,7 +141,7 @@ type order struct {
 
 // texts are what outputs are made of, by name: arguments are JSON, which cannot hold
 // all of them.
-var texts = map[string]string{ //nolint:gochecknoglobals // a table, never changed
+var texts = map[string]string{
 	"lines": "one line\n", "wide": "あ🦆é", "broken": "a\xff\xc3\x28\xe3\x81", "nul": "\x00", "blank": " \n",
 	"marker": "[truncated: 7 bytes dropped, refine your query]\n", "long": strings.Repeat("x", 4096),
 }
@@ -187,7 +187,7 @@ func printed(ctx context.Context, call tool.Call) (session.Output, error) {
 	case "stuck":
 		<-ctx.Done()
 	case "deaf":
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 	}
 	return out, nil
 }

@@ -32,7 +32,6 @@ type model struct {
 	mu       sync.Mutex // guards the fields below
 	settings settings
 	scripts  map[string][]answer
-	inputs   int
 	problems []string // of requests, which must have none
 }
 
@@ -172,7 +171,7 @@ func (m *model) take(r llm.Request) (answer, int64, error) {
 }
 
 // compactions are the answers to requests for a summary.
-var compactions = []answer{ //nolint:gochecknoglobals // a table, never changed
+var compactions = []answer{
 	{Text: "They talked."}, {Text: strings.Repeat("They talked. ", 3000)}, {}, {Text: " \n"}, {How: "too long"}, {How: "busy"}, {How: "bad key"}, {Text: "cut", How: "length"}, {How: "refusal"},
 }
 

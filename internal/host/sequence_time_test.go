@@ -17,7 +17,6 @@ import (
 
 	"loadline/internal/session"
 	"loadline/internal/store"
-	"loadline/internal/transfer"
 )
 
 // TestSequences proves the promise of this project on random sequences of what can
@@ -106,7 +105,7 @@ func (s *sequence) play(blank []byte) {
 	s.begin()
 	defer func() {
 		s.life.end(time.Hour)
-		time.Sleep(time.Hour) // until calls that nobody waits for have returned
+		pass(time.Hour) // until calls that nobody waits for have returned
 	}()
 	s.id = s.newSession()
 	s.readers = []*reader{newReader(s), newReader(s)}
@@ -134,43 +133,6 @@ func (s *sequence) unpack(blank []byte) {
 	}
 }
 
-// newSession makes an empty session, or one with the broken history of another
-// program.
-func (s *sequence) newSession() session.ID {
-	if rapid.IntRange(0, 3).Draw(s.T, "imported") > 0 {
-		made, err := s.life.host.Create(s.ctx, "default", "", nil)
-		if err != nil {
-			s.Fatal(err)
-		}
-		return made.ID
-	}
-	var messages []string
-	for range rapid.IntRange(1, 12).Draw(s.T, "messages") {
-		message := rapid.SampledFrom([]string{
-			`{"role":"user","content":"%s"}`, `{"role":"assistant","content":"%s"}`, `{"role":"assistant","content":""}`,
-			`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"Print","arguments":"{\"pad\":\"%[1]s\"}"}},{"id":"b","function":{"name":"Gone","arguments":"%[1]s"}}]}`,
-			`{"role":"tool","tool_call_id":"a","content":"%s"}`, `{"role":"tool","tool_call_id":"b","content":"%s"}`,
-		}).Draw(s.T, "message")
-		if strings.Contains(message, "%") {
-			message = fmt.Sprintf(message, strings.Repeat("z", rapid.SampledFrom([]int{0, 1, 500, 100_000}).Draw(s.T, "message bytes")))
-		}
-		messages = append(messages, message)
-	}
-	document := `[{"role":"user","content":"from elsewhere"},` + strings.Join(messages, ",") + "]"
-	read, err := transfer.Read([]byte(document), "", s.life.settings.limits.CallLimit)
-	if err != nil {
-		s.Fatal(err)
-	}
-	made, err := s.life.host.Import(s.ctx, "default", "", nil, read.Items)
-	if err != nil {
-		s.Fatalf("import: %v", err)
-	}
-	if made.State != session.StateIdle || made.Queued != 0 {
-		s.Fatalf("the imported session is %s with %d queued turns", made.State, made.Queued)
-	}
-	return made.ID
-}
-
 // submit submits a turn with a script for the model.
 func (s *sequence) submit() {
 	script := drawScript(s.T)
@@ -190,7 +152,7 @@ func (s *sequence) submit() {
 }
 
 func (s *sequence) wait() {
-	time.Sleep(rapid.SampledFrom([]time.Duration{0, time.Nanosecond, 50 * time.Millisecond, 700 * time.Millisecond, 5 * time.Second, 2 * time.Minute, time.Hour}).Draw(s.T, "wait"))
+	pass(rapid.SampledFrom([]time.Duration{0, time.Nanosecond, 50 * time.Millisecond, 700 * time.Millisecond, 5 * time.Second, 2 * time.Minute, time.Hour}).Draw(s.T, "wait"))
 }
 
 func (s *sequence) cancel() {
@@ -285,7 +247,7 @@ func (s *sequence) awaitIdle() {
 		if last = found; found.State == session.StateIdle && found.Queued == 0 {
 			return
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 	}
 	s.Fatalf("the session is stuck: it is %s with %d queued turns after a day", last.State, last.Queued)
 }
@@ -334,5 +296,8 @@ func (m *mortal) TakeOver(ctx context.Context, id session.ID) (session.Lease, se
 	}
 	return m.Store.TakeOver(ctx, id)
 }
+
+// pass has time pass, which is virtual.
+func pass(d time.Duration) { time.Sleep(d) }
 
 func indent(lines []string) string { return "\t" + strings.Join(lines, "\n\t") }
