@@ -63,7 +63,7 @@ func TestBadBodiesLeaveNothing(t *testing.T) {
 // The largest input that fits runs, and is the same wherever it is read.
 func TestLargestInputIsKeptWhole(t *testing.T) {
 	input := strings.Repeat("😀", (1<<20-len(`{"input":""}`))/4)
-	w := start(t, setup{})
+	w := start(t, setup{manifest: window(2_000_000)})
 	id := w.newSession()
 	answer, text := w.ask("POST", turnsOf(id), "", `{"input":"`+input+`"}`, "Content-Type", "application/json", "Accept", "text/event-stream")
 	if answer.StatusCode != http.StatusOK || !strings.Contains(text, "event: turn.completed\n") {

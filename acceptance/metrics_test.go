@@ -66,6 +66,7 @@ func TestA30EverySeriesIsThereFromTheStart(t *testing.T) {
 		labelled("tool_duration_seconds_sum", tools), labelled("tool_duration_seconds_count", tools),
 		labelled("turns_total", []string{"outcome", "completed", "failed", "cancelled", "interrupted"}),
 		[]string{"turn_duration_seconds_sum", "turn_duration_seconds_count"},
+		labelled("compactions_total", []string{"outcome", "model", "rule"}),
 		labelled("steps_total", []string{"outcome", "ok", "retried", "failed", "cancelled"}),
 		labelled("model_first_token_seconds_sum", providers), labelled("model_first_token_seconds_count", providers),
 		labelled("model_tokens_total", []string{"direction", "input", "cached_input", "output"}, providers),
