@@ -257,9 +257,9 @@ func TestD04OrphanCalls(t *testing.T) {
 				e.SessionID, e.TurnID, e.At = id, turn.ID, turn.CreatedAt
 				batch.Events = append(batch.Events, e)
 			}
-			queued, started, ended := turn, turn, turn
+			queued, started := turn, turn
 			started.State, started.StartedAt = session.TurnRunning, turn.CreatedAt
-			ended = started
+			ended := started
 			ended.State, ended.EndedAt, ended.Error = session.TurnFailed, turn.CreatedAt, &session.TurnError{Code: session.CodeInternal, Detail: "broken"}
 			event(session.Event{Type: session.EventTurnQueued, Turn: &queued})
 			event(session.Event{Type: session.EventTurnStarted, Turn: &started})

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -27,12 +26,12 @@ var errDied = errors.New("the conversation can never go on")
 
 // playClient is the accident: a loop of one page, as many are. It fails when the
 // conversation survives.
-func playClient(ctx context.Context, out io.Writer, model *llmtest.Server, folder string) error {
+func playClient(ctx context.Context, tell teller, model *llmtest.Server, folder string) error {
 	config := openai.DefaultConfig("")
 	config.BaseURL = model.URL()
-	c := &conversation{client: openai.NewClientWithConfig(config), folder: folder, out: out}
+	c := &conversation{client: openai.NewClientWithConfig(config), folder: folder, tell: tell}
 	for _, input := range inputs() {
-		fmt.Fprintf(out, "   > %s\n", input)
+		tell("   > %s", input)
 		c.history = append(c.history, openai.ChatCompletionMessage{Role: "user", Content: input})
 		if err := c.turn(ctx); err != nil && !errors.Is(err, errDied) {
 			return err
@@ -40,14 +39,14 @@ func playClient(ctx context.Context, out io.Writer, model *llmtest.Server, folde
 			return errors.New("it went on, and should not")
 		}
 	}
-	fmt.Fprintln(out, "   The session is dead: its history is too large to be sent, and each turn makes it larger.")
+	tell("   The session is dead: its history is too large to be sent, and each turn makes it larger.")
 	return nil
 }
 
 type conversation struct {
 	client  *openai.Client
 	folder  string
-	out     io.Writer
+	tell    teller
 	history []openai.ChatCompletionMessage
 }
 
@@ -60,14 +59,14 @@ func (c *conversation) turn(ctx context.Context) error {
 		}
 		c.history = append(c.history, answer)
 		if len(answer.ToolCalls) == 0 {
-			fmt.Fprintf(c.out, "     %s\n", answer.Content)
+			c.tell("     %s", answer.Content)
 			return nil
 		}
 		text, err := list(c.folder)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "     Glob returns %d bytes\n", len(text))
+		c.tell("     Glob returns %d bytes", len(text))
 		c.history = append(c.history, openai.ChatCompletionMessage{Role: "tool", ToolCallID: answer.ToolCalls[0].ID, Content: text})
 	}
 }
@@ -80,7 +79,7 @@ func (c *conversation) ask(ctx context.Context) (answer openai.ChatCompletionMes
 		if err == nil || !ok {
 			return answer, err
 		}
-		fmt.Fprintf(c.out, "     attempt %d: HTTP %d: %s\n", attempt, refused.HTTPStatusCode, refused.Message)
+		c.tell("     attempt %d: HTTP %d: %s", attempt, refused.HTTPStatusCode, refused.Message)
 		if attempt == retries {
 			return answer, errDied
 		}
@@ -97,7 +96,7 @@ func (c *conversation) once(ctx context.Context) (answer openai.ChatCompletionMe
 	if err != nil {
 		return answer, err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // what was to be read has been
 	answer.Role = "assistant"
 	for {
 		chunk, err := stream.Recv()

@@ -34,16 +34,27 @@ func inputs() []string { return []string{"List all files.", "Thank you. How are 
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	err := run(ctx, os.Stdout)
+	stop()
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run plays all three, and fails when one of them does not end as it should.
+// teller tells a line of what happens.
+type teller func(format string, args ...any)
+
+// part is one way in which the conversation is held.
+type part struct {
+	title string
+	play  func(context.Context, teller, *llmtest.Server) error
+}
+
+// run plays all of them, and fails when one does not end as it should.
 func run(ctx context.Context, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	tell := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) } // whoever reads may have left
 	folder, err := os.MkdirTemp("", "wedge-")
 	if err != nil {
 		return err
@@ -57,34 +68,37 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "A folder of %d files, whose listing has %d bytes. A model that takes %d input tokens a minute.\n", files, bytes, perMinute)
-	for _, part := range []struct {
-		title string
-		play  func(context.Context, io.Writer, *llmtest.Server) error
-	}{
-		{"1. A small client that sends its history as it is", func(ctx context.Context, out io.Writer, model *llmtest.Server) error {
-			return playClient(ctx, out, model, filepath.Join(folder, "project"))
-		}},
-		{"2. Loadline", func(ctx context.Context, out io.Writer, model *llmtest.Server) error {
-			return playServer(ctx, out, model, binary, filepath.Join(folder, "limited"), "")
-		}},
-		{"3. Loadline, with room for the whole listing in its history", func(ctx context.Context, out io.Writer, model *llmtest.Server) error {
-			return playServer(ctx, out, model, binary, filepath.Join(folder, "raised"),
-				"[worker.tool_output]\ndefault_max_bytes = 1048576\nstep_max_bytes = 1048576\n")
-		}},
-	} {
-		fmt.Fprintf(out, "\n%s\n", part.title)
+	tell("A folder of %d files, whose listing has %d bytes. A model that takes %d input tokens a minute.", files, bytes, perMinute)
+	for _, p := range parts(folder, binary) {
+		tell("\n%s", p.title)
 		model := newModel()
 		if err := model.Start(); err != nil {
 			return err
 		}
-		err := part.play(ctx, out, model)
+		err := p.play(ctx, tell, model)
 		model.Close()
 		if err != nil {
-			return fmt.Errorf("%s: %w", part.title, err)
+			return fmt.Errorf("%s: %w", p.title, err)
 		}
 	}
 	return nil
+}
+
+func parts(folder, binary string) []part {
+	project := filepath.Join(folder, "project")
+	server := func(name, limits string) func(context.Context, teller, *llmtest.Server) error {
+		return func(ctx context.Context, tell teller, model *llmtest.Server) error {
+			return playServer(ctx, tell, model, binary, filepath.Join(folder, name), limits)
+		}
+	}
+	return []part{
+		{"1. A small client that sends its history as it is", func(ctx context.Context, tell teller, model *llmtest.Server) error {
+			return playClient(ctx, tell, model, project)
+		}},
+		{"2. Loadline", server("limited", "")},
+		{"3. Loadline, with room for the whole listing in its history",
+			server("raised", "[worker.tool_output]\ndefault_max_bytes = 1048576\nstep_max_bytes = 1048576\n")},
+	}
 }
 
 // fill makes the project: many files with long names.

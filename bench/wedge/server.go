@@ -33,7 +33,7 @@ func build(ctx context.Context, folder string) (binary string, err error) {
 
 // playServer holds the same conversation through Loadline. It fails when a turn does
 // not complete, or when the model was asked for more than it takes.
-func playServer(ctx context.Context, out io.Writer, model *llmtest.Server, binary, folder, limits string) (err error) {
+func playServer(ctx context.Context, tell teller, model *llmtest.Server, binary, folder, limits string) (err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
@@ -52,9 +52,9 @@ func playServer(ctx context.Context, out io.Writer, model *llmtest.Server, binar
 		return err
 	}
 	for _, input := range inputs() {
-		fmt.Fprintf(out, "   > %s\n", input)
+		tell("   > %s", input)
 		turn := fmt.Sprintf("%s/v1/sessions/%s/turns", url, s.ID)
-		if err := post(ctx, turn, map[string]string{"input": input}, func(r io.Reader) error { return follow(r, out) }); err != nil {
+		if err := post(ctx, turn, map[string]string{"input": input}, func(r io.Reader) error { return follow(r, tell) }); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func playServer(ctx context.Context, out io.Writer, model *llmtest.Server, binar
 	if limited := model.Limited(); limited > 0 {
 		return fmt.Errorf("%d requests came too early", limited)
 	}
-	fmt.Fprintln(out, "   The session lives.")
+	tell("   The session lives.")
 	return nil
 }
 
@@ -123,7 +123,7 @@ func post(ctx context.Context, url string, body any, read func(io.Reader) error)
 }
 
 // follow tells what happens in a turn, and fails unless it completes.
-func follow(stream io.Reader, out io.Writer) error {
+func follow(stream io.Reader, tell teller) error {
 	for lines := bufio.NewReader(stream); ; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
@@ -137,8 +137,8 @@ func follow(stream io.Reader, out io.Writer) error {
 		if err := json.Unmarshal([]byte(data), &ev); err != nil {
 			return err
 		}
-		if text := tell(&ev); text != "" {
-			fmt.Fprintf(out, "     %s\n", text)
+		if text := inWords(&ev); text != "" {
+			tell("     %s", text)
 		}
 		switch {
 		case ev.Type == session.EventTurnCompleted:
@@ -149,8 +149,8 @@ func follow(stream io.Reader, out io.Writer) error {
 	}
 }
 
-// tell is one event for a person; empty for one that says little.
-func tell(ev *session.Event) string {
+// inWords is one event for a person; empty for one that says little.
+func inWords(ev *session.Event) string {
 	switch {
 	case ev.Wait != nil:
 		return fmt.Sprintf("waits %.1f s for its turn", float64(ev.Wait.WaitMS)/1000)

@@ -154,7 +154,7 @@ func TestSummaryOfACancelledTurnIsNotMade(t *testing.T) {
 		w, _ := talk(t, scripted{hang: true})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			cancel(ErrCancelled)
 		}()
 		ended, err := w.engine.Run(ctx, t.Context(), w.log, w.history, w.turn, false)
