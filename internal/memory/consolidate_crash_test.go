@@ -28,9 +28,11 @@ func (h haltingStore) Consolidate(ctx context.Context, done session.Consolidatio
 	if h.boundary == "before the commit" {
 		halt()
 	}
-	err := h.memoryStore.Consolidate(ctx, done)
+	if err := h.memoryStore.Consolidate(ctx, done); err != nil {
+		return err
+	}
 	halt()
-	return err
+	return nil
 }
 
 func halt() {
