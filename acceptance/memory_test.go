@@ -173,6 +173,7 @@ func TestA21bTooLongIsHalved(t *testing.T) {
 	gate := make(chan struct{})
 	m.extract = []llmtest.Step{{Gate: gate, Status: 500}, refuses(400, "prompt is too long: 200001 tokens > 200000 maximum")}
 	w.say(id, "one")
+	w.until(func() bool { return len(m.requests()) == 1 }) // so that the first pass has seen one turn only
 	w.say(id, "two")
 	close(gate)
 	all := w.extracts(id, 4)
