@@ -178,6 +178,17 @@ func (w *workbench) waited() (sum time.Duration) {
 	return sum
 }
 
+func TestBudgetIsChargedWhatTheServiceCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkbench(t, nil) // whose model counts 10 tokens
+		w.engine.Budget, w.engine.Instructions = llm.NewBudget(60_000), strings.Repeat("be kind ", 10_000)
+		w.run(t.Context())
+		if wait, _ := w.engine.Budget.Take(w.engine.Budget.MaxTokens()); wait > time.Second/10 {
+			t.Errorf("after a request of 10 tokens the next waits %v", wait)
+		}
+	})
+}
+
 func TestLongWaitIsToldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkbench(t, nil)

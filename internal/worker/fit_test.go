@@ -232,8 +232,19 @@ func TestFitHoldsForAnyHistory(t *testing.T) {
 		engine := *e
 		engine.Window.ContextTokens = h.Gauge.tokensOf(room) + 1
 
+		if whole, _ := engine.fit(h, true); llmtest.Check(whole.Request) != nil || whole.fits && whole.bytes > room+4 && !whole.whole {
+			t.Fatalf("without a summary: %v, %d bytes", llmtest.Check(whole.Request), whole.bytes)
+		}
 		got, to := engine.fit(h, false)
 		if to > 0 {
+			for _, item := range h.Items {
+				if s := item.Summary; s != nil && s.ToN >= to {
+					t.Fatalf("a summary up to item %d is asked for, and there is one up to %d", to, s.ToN)
+				}
+				if r := item.ToolResult; r != nil && item.N > to && r.CallN <= to && behindItsCall(h.Items, item.N) {
+					t.Fatalf("a summary up to item %d is asked for, and result %d is of call %d", to, item.N, r.CallN)
+				}
+			}
 			if last := h.Items[len(h.Items)-1].N; to > last || got.Items != nil {
 				t.Fatalf("a summary up to %d of %d is asked for, and a request made", to, last)
 			}
@@ -267,6 +278,23 @@ func TestFitHoldsForAnyHistory(t *testing.T) {
 			t.Fatalf("a request of %d bytes does not fit, with room for %d: %s", got.bytes, room, show(got))
 		}
 	})
+}
+
+// behindItsCall reports whether item n is the first result that stands behind its
+// call.
+func behindItsCall(items []session.Item, n int64) bool {
+	i := n - 1
+	for items[i].Kind == session.KindToolResult && i > 0 {
+		if i--; items[i].Kind == session.KindToolResult && items[i].ToolResult.CallN == items[n-1].ToolResult.CallN {
+			return false
+		}
+	}
+	for ; i >= 0 && ofAnswer(items[i].Kind); i-- {
+		if items[i].N == items[n-1].ToolResult.CallN && items[i].Kind == session.KindToolCall {
+			return true
+		}
+	}
+	return false
 }
 
 // A history that grows must not change the beginning of its requests all the time:

@@ -146,12 +146,16 @@ func (s *shrinker) oldTo(summaryBytes int64) int64 {
 	if gone <= summaryBytes {
 		return 0
 	}
-	to := int64(0)
+	to, summed := int64(0), int64(0)
 	for i := range k {
-		to = max(to, s.items[i].N)
 		if r := s.items[i].Summary; r != nil && r.ToN > 0 {
-			to = r.ToN
+			summed = r.ToN
+		} else {
+			to = max(to, s.items[i].N)
 		}
+	}
+	if to <= summed {
+		return 0 // only a summary of the same would come of it
 	}
 	return to
 }
