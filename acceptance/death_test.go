@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"loadline/internal/llm/llmtest"
@@ -173,6 +174,37 @@ func TestD02SummariserThatOverflows(t *testing.T) {
 			}
 			w.stillFine(id)
 		})
+	}
+}
+
+// Four sessions on one key work until each has waited for its turn; none of their
+// requests comes too early.
+func TestD06SessionsShareTheMinute(t *testing.T) {
+	const perMinute = 1_200_000
+	w := start(t, setup{manifest: fmt.Sprintf("[server]\nbody_max_bytes = 4194304\n[model]\ncontext_window = 4000000\ninput_tokens_per_minute = %d\n", perMinute)})
+	w.model.Limits.PerMinute = perMinute
+	if turn := w.say(w.newSession(), strings.Repeat("x", 2_000_000)); turn.State != session.TurnCompleted { // most of a minute's tokens
+		t.Fatalf("turn: %s %+v", turn.State, turn.Error)
+	}
+	var sessions sync.WaitGroup
+	for range 4 {
+		id := w.newSession()
+		sessions.Go(func() {
+			for range 8 {
+				turn := w.say(id, strings.Repeat("word ", 2000))
+				if turn.State != session.TurnCompleted {
+					t.Errorf("turn: %s %+v", turn.State, turn.Error)
+				}
+				if slices.ContainsFunc(w.events(id), func(ev session.Event) bool { return ev.Wait != nil && ev.Wait.WaitMS > 0 }) {
+					return
+				}
+			}
+			t.Error("a session has never waited")
+		})
+	}
+	sessions.Wait()
+	if limited := w.model.Limited(); limited > 0 {
+		t.Errorf("%d requests came too early", limited)
 	}
 }
 

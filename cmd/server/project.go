@@ -124,6 +124,9 @@ func (p *projects) newHostProject(s manifest.Settings, m model, tools *tool.Set,
 
 func (p *projects) compaction(c manifest.Compaction) worker.Compaction {
 	m := p.models.made[c.Model]
+	if c.Model.Provider == "demo" {
+		m.provider = nil // it cannot sum up
+	}
 	return worker.Compaction{Provider: m.provider, Window: m.window, Budget: m.budget, MaxCalls: c.MaxCalls, SummaryBytes: c.SummaryMaxBytes}
 }
 
