@@ -61,9 +61,27 @@ func (s *streamer) untilPing() context.Context {
 // fails or the server stops, and closes sub. One goroutine writes, so that a ping
 // never lands inside an event. Whatever ends the stream, the client resumes by id.
 func (s *streamer) follow(w http.ResponseWriter, r *http.Request, sub Subscription, form appender) {
-	defer sub.Close()
-	f := feed{w: w, conn: http.NewResponseController(w), sub: sub, form: form, buffers: &s.buffers}
-	err := f.open()
+	f := s.open(w, sub, form)
+	s.run(f, r, f.write(nil)) // the headers go at once: events may be long in coming
+}
+
+// followNew is follow for a stream whose first events are there already, so that the
+// headers go with them.
+func (s *streamer) followNew(w http.ResponseWriter, r *http.Request, sub Subscription, form appender) {
+	s.run(s.open(w, sub, form), r, nil)
+}
+
+func (s *streamer) open(w http.ResponseWriter, sub Subscription, form appender) *feed {
+	h := w.Header()
+	h.Set("Content-Type", eventStream)
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	return &feed{w: w, conn: http.NewResponseController(w), sub: sub, form: form, buffers: &s.buffers}
+}
+
+// run writes a stream that is open, unless that has failed.
+func (s *streamer) run(f *feed, r *http.Request, err error) {
+	defer f.sub.Close()
 	for err == nil && r.Method != http.MethodHead {
 		if err = f.follow(r.Context(), s.untilPing()); err == nil {
 			err = f.write([]byte(": ping\n\n"))
@@ -81,15 +99,6 @@ type feed struct {
 	sub     Subscription
 	form    appender
 	buffers *sync.Pool
-}
-
-// open sends the headers at once.
-func (f *feed) open() error {
-	h := f.w.Header()
-	h.Set("Content-Type", eventStream)
-	h.Set("X-Accel-Buffering", "no")
-	f.w.WriteHeader(http.StatusOK)
-	return f.write(nil)
 }
 
 // follow writes events until a ping is due, and returns nil then.

@@ -45,7 +45,7 @@ func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 	if !follow {
 		return writeJSON(w, http.StatusAccepted, turn)
 	}
-	s.stream.follow(w, r, events, appendEvent)
+	s.stream.followNew(w, r, events, appendEvent)
 	return nil
 }
 
