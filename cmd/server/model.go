@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -30,7 +31,7 @@ type models struct {
 	secrets []string // the keys of all models
 }
 
-// add makes a model unless it is there. Budgets come with share.
+// add makes a model unless it is there. Budgets come with finish.
 func (s *models) add(m manifest.Model) error {
 	if _, ok := s.made[m]; ok {
 		return nil
@@ -49,9 +50,10 @@ func (s *models) add(m manifest.Model) error {
 	return nil
 }
 
-// share gives each account that has a limit a budget. Of several limits for one
+// finish gives each account that has a limit a budget. Of several limits for one
 // account the smallest counts.
-func (s *models) share() {
+func (s *models) finish() {
+	debug.FreeOSMemory() // the table of known models is gone, and nothing else has run yet
 	limits := map[account]int64{}
 	for m := range s.made {
 		a := s.accountOf(m)

@@ -49,7 +49,7 @@ func openProjects(m *manifest.Manifest) (*projects, error) {
 			return nil, errors.Join(fmt.Errorf("project %q: %w", name, err), p.close())
 		}
 	}
-	p.models.share()
+	p.models.finish()
 	return p, nil
 }
 
