@@ -34,7 +34,7 @@ func window(tokens int) string { return fmt.Sprintf("[model]\ncontext_window = %
 
 func deaths() []death {
 	paths := func(bytes int) string { return strings.Repeat("src/some/folder/file.go\n", bytes/24) }
-	hugeArguments := fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("word ", 400_000))
+	hugeArguments := fmt.Sprintf(`{"path":"a","content":%q}`, strings.Repeat("word ", 200_000))
 	return []death{
 		{name: "125 KB result against 30k tokens a minute", limits: llmtest.Limits{PerMinute: 30_000}, manifest: perMinute30k + openWide,
 			tools: []tool.Tool{prints("Glob", paths(125_000))}, script: []llmtest.Step{calls("Glob"), says("many files")}},
@@ -42,14 +42,14 @@ func deaths() []death {
 			tools: []tool.Tool{prints("Bash", paths(1_680_000))}, script: []llmtest.Step{calls("Bash"), says("long")}},
 		{name: "the same, and nobody knows the window", limits: llmtest.Limits{Window: 131_072}, manifest: openWide, refused: 3,
 			tools: []tool.Tool{prints("Bash", paths(1_680_000))}, script: []llmtest.Step{calls("Bash"), says("long")}},
-		{name: "a line of 24 MB", once: true, limits: llmtest.Limits{Window: 131_072}, manifest: window(131_072) + openWide,
+		{name: "a line of 24 MB", once: true, limits: llmtest.Limits{Window: 131_072}, manifest: window(131_072) + "[worker.tool_output]\ndefault_max_bytes = 4194304\nstep_max_bytes = 4194304\n",
 			tools: []tool.Tool{prints("Bash", strings.Repeat("x", 24<<20))}, script: []llmtest.Step{calls("Bash"), says("long")}},
 		{name: "20 results at the cap", limits: llmtest.Limits{Window: 32_768}, manifest: window(32_768) + "[worker.tool_output]\nstep_max_bytes = 1048576\n",
 			tools: []tool.Tool{prints("Read", paths(100_000))}, script: []llmtest.Step{calls(slices.Repeat([]string{"Read"}, 20)...), says("many")}},
 		{name: "14,000 calls in one answer", once: true, limits: llmtest.Limits{Window: 32_768}, manifest: window(32_768),
 			tools: []tool.Tool{prints("Read", paths(100_000))}, script: []llmtest.Step{calls(slices.Repeat([]string{"Read"}, 14_000)...), says("many")}},
 		{name: "huge arguments", once: true, limits: llmtest.Limits{Window: 131_072}, manifest: window(131_072),
-			tools: []tool.Tool{prints("Write", "written")}, script: []llmtest.Step{callsWith("Write", hugeArguments, hugeArguments), says("written")}},
+			tools: []tool.Tool{prints("Write", "written")}, script: []llmtest.Step{callsWith("Write", hugeArguments, `{"path":"b"}`), says("written")}},
 		{name: "a wall of calls over many steps", limits: llmtest.Limits{PerMinute: 3_000_000, Window: 30_000}, manifest: window(30_000),
 			tools: []tool.Tool{prints("Read", paths(16_000))}, script: append(slices.Repeat([]llmtest.Step{calls("Read")}, 30), says("read"))},
 		{name: "long messages over many turns", limits: llmtest.Limits{Window: 20_000}, manifest: window(20_000),
