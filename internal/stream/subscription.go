@@ -100,12 +100,12 @@ func (s *Subscription) join(seen int64) {
 // cause of ctx when that ended, or the log's. One goroutine at a time calls it.
 func (s *Subscription) Next(ctx context.Context) ([]session.Event, error) {
 	for {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 		events, err := s.poll(ctx)
 		if len(events) > 0 || err != nil {
-			return events, err
+			return events, err // what was published comes first, also when the server stops
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		select {
 		case <-s.wake:
