@@ -107,9 +107,10 @@ func outcomesOf(extracts []session.Extract) (all []string) {
 
 func TestA21BacklogIsReadOnceAfterFailures(t *testing.T) {
 	gate := make(chan struct{}, 4)
-	timeout := llmtest.Step{Status: 504, Gate: gate}
+	timeout, whole := llmtest.Step{Status: 504, Gate: gate}, submits(fact)
+	whole.Gate = gate
 	m := &twoModels{extract: []llmtest.Step{
-		timeout, {Status: 500, Gate: gate}, {Text: []string{"hm"}, CutAfterBytes: 30, Abort: true, Gate: gate}, {Status: 429, Gate: gate}, submits(fact),
+		timeout, {Status: 500, Gate: gate}, {Text: []string{"hm"}, CutAfterBytes: 30, Abort: true, Gate: gate}, {Status: 429, Gate: gate}, whole,
 	}}
 	w := startMemoryWorld(t, m, memoryOn)
 	id := w.newSession()
@@ -123,6 +124,7 @@ func TestA21BacklogIsReadOnceAfterFailures(t *testing.T) {
 			}
 		}
 	}
+	gate <- struct{}{}
 	w.until(func() bool { return w.pointer(id) == 50 })
 	all := w.extracts(id, 5)
 	if got := outcomesOf(all)[:4]; !slices.Equal(got, slices.Repeat([]string{"provider_error"}, 4)) {
