@@ -32,7 +32,7 @@ type bounds struct {
 
 // boundsOf are those of a pass in a project, after what earlier passes came to.
 func boundsOf(chunkBytes int, r session.Retrying) bounds {
-	return bounds{maxBytes: chunkBytes, itemBytes: r.ItemBytes, maxItems: int64(r.MaxItems), lastN: r.ToN}
+	return bounds{maxBytes: chunkBytes, itemBytes: r.ItemBytes, maxItems: int64(r.MaxItems)}
 }
 
 func (b bounds) itemMax() int {
@@ -100,8 +100,9 @@ func (c *chunk) counted(o session.Outcome) bool {
 }
 
 // after is how the next pass is narrower when this one over c, itself narrowed by r,
-// has ended so. A range that failed on its own account is read again as it is, until
-// it is consumed; what is too long is halved, and then shown ever shorter.
+// has ended so. Failures on a range's own account add up while it stays the same: what
+// a session adds joins it as long as there is room, and is a new range. What is too
+// long is halved, and then shown ever shorter.
 func (c *chunk) after(r session.Retrying, o session.Outcome) session.Retrying {
 	switch {
 	case o.Succeeded():

@@ -177,24 +177,41 @@ func TestHalvingStartsANewCount(t *testing.T) {
 	})
 }
 
-// A range that has failed stays the same when the session goes on, so that failures
-// of it add up.
-func TestFailingRangeIsNotWidened(t *testing.T) {
-	inTime(t, setup{}, func(t *testing.T, w *world) {
-		id := w.session(users(3)...)
-		w.model.add(slices.Repeat([]reply{prose("no")}, 5)...)
-		w.memory.TurnEnded(id)
-		for n := range 4 {
-			w.passesAre(id, n+1)
-			w.add(id, user("more"))
-			w.memory.TurnEnded(id)
-		}
-		w.idle()
-		letters := w.letters()
-		if len(letters) != 1 || letters[0].ToN != 3 || w.backlog(id).Pointer != 7 {
-			t.Errorf("letters %+v, pointer %d: %s", letters, w.backlog(id).Pointer, w.outcomes(id))
-		}
-	})
+// What a session adds while a range fails joins it, so that no two neighbours would
+// fit into one chunk, and is another range with a count of its own. A chunk without
+// room for more stays the same range, so that its failures add up.
+func TestFailingRangeGrowsWhileThereIsRoom(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		chunkBytes int
+		letters    int
+		read       string
+	}{
+		{"room", 1 << 16, 0, "1-3 1-4 1-5 1-6 1-7 1-7"},
+		{"no room", 3 * 400, 1, "1-3 1-3 1-3 1-3 1-3 4-6 7-7"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inTime(t, setup{settings: func(m *manifest.Memory) { m.ExtractChunkBytes = c.chunkBytes }}, func(t *testing.T, w *world) {
+				long := user(strings.Repeat("x", 300))
+				id := w.session(long, long, long)
+				w.model.add(slices.Repeat([]reply{prose("no")}, 5)...)
+				w.memory.TurnEnded(id)
+				for n := range 4 {
+					w.passesAre(id, n+1)
+					w.add(id, long)
+					w.memory.TurnEnded(id)
+				}
+				w.idle()
+				var read []string
+				for _, n := range w.notices(id) {
+					read = append(read, fmt.Sprintf("%d-%d", n.FromN, n.ToN))
+				}
+				if got := strings.Join(read, " "); got != c.read || len(w.letters()) != c.letters || w.backlog(id).Pointer != 7 {
+					t.Errorf("%s were read, want %s; %d letters, pointer %d", got, c.read, len(w.letters()), w.backlog(id).Pointer)
+				}
+			})
+		})
+	}
 }
 
 func TestRedriveReadsADeadLetterAgain(t *testing.T) {

@@ -163,10 +163,10 @@ type Backlog struct {
 // value is that there is nothing to know.
 type Retrying struct {
 	More      bool  // the backlog is read in several passes, and this is not the first
-	ToN       int64 // the pass ends with this item; 0: with what fits
+	ToN       int64 // last item of the range that Failures counts; 0: none
 	MaxItems  int   // the pass has at most so many; 0: what fits
 	ItemBytes int   // so much of its one item is shown; 0: what fits
-	Failures  int   // passes over this very range that count toward a dead letter
+	Failures  int   // passes up to ToN that count toward a dead letter
 }
 
 // Extracted is what extraction adds to its session together with its notices, all or
