@@ -143,7 +143,7 @@ func (s *server) remarks() []string {
 	if held == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("memory does not go forward in %d sessions: their next part fails, and no other pass has succeeded since the last dead letter; "+
+	return []string{fmt.Sprintf("memory does not go forward in some sessions (%d): their next part fails, and no other pass has succeeded since the last dead letter; "+
 		"look at the model of [memory.extract_model]", held)}
 }
 

@@ -220,4 +220,9 @@ func checkGoesOn(t *testing.T, w *world, server *llmtest.Server, id session.ID) 
 	if text := w.log.String(); strings.Contains(text, "occupancy") {
 		t.Error("the log speaks of input that is too large to be read")
 	}
+	for line := range strings.Lines(w.log.String()) {
+		if strings.Contains(line, `"level":"warn"`) && strings.Contains(line, `"memory pass ended"`) && !strings.Contains(line, `"reason":"`) {
+			t.Errorf("the log does not say why: %s", line)
+		}
+	}
 }

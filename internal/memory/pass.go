@@ -65,13 +65,19 @@ func (x *Extractor) ask(ctx context.Context, p *Project, id session.ID, c *chunk
 	return x.judge(ctx, submit, turn, history), nil
 }
 
+// unsaid is why passes failed of which the engine knows no error.
+var unsaid = map[session.Outcome]string{
+	session.OutcomeNoSubmission: "the model ended its answer without a call of " + SubmitTool,
+	session.OutcomeToolError:    SubmitTool + " did not come to its end",
+}
+
 // judge says what a pass came to, once its engine has ended.
 func (x *Extractor) judge(ctx context.Context, submit *submission, turn session.Turn, history *worker.History) answer {
-	v, records := submit.result()
+	v, records, refusal := submit.result()
 	if v == verdictNone && malformed(history) {
-		v = verdictInvalid
+		v, refusal = verdictInvalid, "the arguments are no JSON object"
 	}
-	a := answer{records: records, steps: turn.Steps, usage: turn.Usage}
+	a := answer{records: records, steps: turn.Steps, usage: turn.Usage, detail: x.mask(refusal)}
 	var code session.ErrorCode
 	if turn.Error != nil {
 		code, a.detail = turn.Error.Code, x.mask(turn.Error.Detail)
@@ -79,6 +85,9 @@ func (x *Extractor) judge(ctx context.Context, submit *submission, turn session.
 	a.outcome = outcomeOf(v, len(records), ended(ctx), code)
 	if a.outcome == session.OutcomeTurnLimit {
 		a.detail = "memory.extract_worker_max_turns" // the engine names the key of turns
+	}
+	if a.detail == "" {
+		a.detail = unsaid[a.outcome]
 	}
 	return a
 }

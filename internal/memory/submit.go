@@ -41,6 +41,7 @@ type submission struct {
 
 	mu      sync.Mutex // guards the fields below
 	verdict verdict
+	refusal string           // of the last submission, when it was invalid
 	records []session.Record // of a valid submission; without ids
 }
 
@@ -78,19 +79,19 @@ func (s *submission) Run(_ context.Context, call tool.Call) (session.Output, err
 	s.verdict = verdictOpen
 	records, err := s.read(call.Arguments)
 	if err != nil {
-		s.verdict = verdictInvalid
+		s.verdict, s.refusal = verdictInvalid, err.Error()
 		return session.Output{}, err
 	}
-	s.verdict, s.records = verdictValid, records
+	s.verdict, s.refusal, s.records = verdictValid, "", records
 	s.done()
 	return session.Output{Summary: fmt.Sprintf("%s: %d records taken", SubmitTool, len(records))}, nil
 }
 
-// result is what came of all submissions.
-func (s *submission) result() (verdict, []session.Record) {
+// result is what came of all submissions, and why the last was refused.
+func (s *submission) result() (v verdict, records []session.Record, refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.verdict, s.records
+	return s.verdict, s.records, s.refusal
 }
 
 func (s *submission) read(arguments json.RawMessage) ([]session.Record, error) {

@@ -53,7 +53,7 @@ func TestSubmission(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || done {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if v, records := s.result(); v != verdictInvalid || records != nil {
+			if v, records, refusal := s.result(); refusal == "" || v != verdictInvalid || records != nil {
 				t.Errorf("verdict %d, %d records", v, len(records))
 			}
 		})
@@ -67,7 +67,7 @@ func TestSubmittedRecordIsCleanAndMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, got := s.result()
+	_, got, _ := s.result()
 	want := []session.Record{{Kind: session.RecordFact, Claim: "the key is [masked]", Why: "API_TOKEN=[masked]", Evidence: []int64{1, 3},
 		StaleAfter: got[0].StaleAfter, State: session.RecordOpen}}
 	if diff := cmp.Diff(want, got); diff != "" {
