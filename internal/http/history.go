@@ -60,7 +60,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.stream.follow(w, r, events, appendEvent)
+	s.stream.follow(w, r, events, native{})
 	return nil
 }
 

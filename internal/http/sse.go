@@ -25,8 +25,17 @@ const (
 
 const eventStream = "text/event-stream"
 
-// appender appends an event in the form of one front-end protocol, or nothing.
-type appender func(b []byte, ev *session.Event) ([]byte, error)
+// translation is the form of one front-end protocol. Each stream has its own, which
+// may remember what has been sent.
+type translation interface {
+	// header sets the headers of the answer that the protocol wants.
+	header(h http.Header)
+	// event appends an event in the protocol's form, which may be nothing.
+	event(b []byte, ev *session.Event) ([]byte, error)
+	// end appends what comes last, when no more events do: after the last one of a
+	// turn, or because the stream broke off while the client is still there.
+	end(b []byte) ([]byte, error)
+}
 
 // streamer writes event streams. It is safe for concurrent use.
 type streamer struct {
@@ -60,36 +69,51 @@ func (s *streamer) untilPing() context.Context {
 // follow answers with the events of sub until it ends, the client goes, a write
 // fails or the server stops, and closes sub. One goroutine writes, so that a ping
 // never lands inside an event. Whatever ends the stream, the client resumes by id.
-func (s *streamer) follow(w http.ResponseWriter, r *http.Request, sub Subscription, form appender) {
+func (s *streamer) follow(w http.ResponseWriter, r *http.Request, sub Subscription, form translation) {
 	f := s.open(w, sub, form)
 	s.run(f, r, f.write(nil)) // the headers go at once: events may be long in coming
 }
 
 // followNew is follow for a stream whose first events are there already, so that the
 // headers go with them.
-func (s *streamer) followNew(w http.ResponseWriter, r *http.Request, sub Subscription, form appender) {
+func (s *streamer) followNew(w http.ResponseWriter, r *http.Request, sub Subscription, form translation) {
 	s.run(s.open(w, sub, form), r, nil)
 }
 
-func (s *streamer) open(w http.ResponseWriter, sub Subscription, form appender) *feed {
+func (s *streamer) open(w http.ResponseWriter, sub Subscription, form translation) *feed {
 	h := w.Header()
 	h.Set("Content-Type", eventStream)
 	h.Set("X-Accel-Buffering", "no")
+	form.header(h)
 	w.WriteHeader(http.StatusOK)
 	return &feed{w: w, conn: http.NewResponseController(w), sub: sub, form: form, buffers: &s.buffers}
 }
 
 // run writes a stream that is open, unless that has failed.
 func (s *streamer) run(f *feed, r *http.Request, err error) {
+	if err == nil && r.Method != http.MethodHead {
+		err = s.pump(f, r)
+	} else {
+		f.sub.Close()
+	}
+	if err == nil || r.Context().Err() != nil {
+		return
+	}
+	f.end()
+	if !errors.Is(err, io.EOF) && !errors.Is(err, errStopping) {
+		s.log.Info().Err(err).Str("route", routeOf(r)).Msg("stream ended early")
+	}
+}
+
+// pump writes events and pings until one of both cannot go on, and says why.
+func (s *streamer) pump(f *feed, r *http.Request) (err error) {
 	defer f.sub.Close()
-	for err == nil && r.Method != http.MethodHead {
+	for err == nil {
 		if err = f.follow(r.Context(), s.untilPing()); err == nil {
 			err = f.write([]byte(": ping\n\n"))
 		}
 	}
-	if err != nil && r.Context().Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, errStopping) {
-		s.log.Info().Err(err).Str("route", routeOf(r)).Msg("stream ended early")
-	}
+	return err
 }
 
 // feed is one open stream.
@@ -97,7 +121,7 @@ type feed struct {
 	w       http.ResponseWriter
 	conn    *http.ResponseController
 	sub     Subscription
-	form    appender
+	form    translation
 	buffers *sync.Pool
 }
 
@@ -125,7 +149,7 @@ func (f *feed) writeEvents(events []session.Event) error {
 	buffer := f.buffers.Get().(*[]byte)
 	b, err := (*buffer)[:0], error(nil)
 	for i := range events {
-		if b, err = f.form(b, &events[i]); err != nil {
+		if b, err = f.form.event(b, &events[i]); err != nil {
 			return err
 		}
 		if len(b) >= flushBytes {
@@ -145,6 +169,13 @@ func (f *feed) writeEvents(events []session.Event) error {
 	return err
 }
 
+// end writes what comes last, if the line still takes it.
+func (f *feed) end() {
+	if b, err := f.form.end(nil); err == nil && len(b) > 0 {
+		_ = f.write(b) // a client that does not get it sees that the connection ends
+	}
+}
+
 func (f *feed) write(b []byte) error {
 	if err := f.conn.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
 		return err
@@ -155,8 +186,14 @@ func (f *feed) write(b []byte) error {
 	return f.conn.Flush()
 }
 
-// appendEvent is the form of our own protocol.
-func appendEvent(b []byte, ev *session.Event) ([]byte, error) {
+// native is our own protocol: what is stored and said, as it is.
+type native struct{}
+
+func (native) header(http.Header) {}
+
+func (native) end(b []byte) ([]byte, error) { return b, nil }
+
+func (native) event(b []byte, ev *session.Event) ([]byte, error) {
 	if id := ev.ID(); id != "" {
 		b = append(b, "id: "...)
 		b = append(b, id...)

@@ -26,27 +26,33 @@ func (s *Server) submitTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	follow := prefers(r, eventStream, "application/json")
-	var turn session.Turn
-	var replayed bool
-	var events Subscription
-	if follow {
-		turn, replayed, events, err = s.config.Turns.SubmitAndFollow(r.Context(), id, body, key)
-	} else {
-		turn, replayed, err = s.config.Turns.Submit(r.Context(), id, body, key)
+	if prefers(r, eventStream, "application/json") {
+		return s.followTurn(w, r, id, body, key, native{})
 	}
+	turn, replayed, err := s.config.Turns.Submit(r.Context(), id, body, key)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", sessionPath(id)+"/turns/"+string(turn.ID))
-	if replayed {
-		w.Header().Set("Idempotency-Replayed", "true")
+	setTurnHeaders(w.Header(), turn, replayed)
+	return writeJSON(w, http.StatusAccepted, turn)
+}
+
+// followTurn submits a turn, and answers with its events in the form of a protocol.
+func (s *Server) followTurn(w http.ResponseWriter, r *http.Request, id session.ID, body session.Submission, key *session.SubmitKey, form translation) error {
+	turn, replayed, events, err := s.config.Turns.SubmitAndFollow(r.Context(), id, body, key)
+	if err != nil {
+		return err
 	}
-	if !follow {
-		return writeJSON(w, http.StatusAccepted, turn)
-	}
-	s.stream.followNew(w, r, events, appendEvent)
+	setTurnHeaders(w.Header(), turn, replayed)
+	s.stream.followNew(w, r, events, form)
 	return nil
+}
+
+func setTurnHeaders(h http.Header, turn session.Turn, replayed bool) {
+	h.Set("Location", sessionPath(turn.SessionID)+"/turns/"+string(turn.ID))
+	if replayed {
+		h.Set("Idempotency-Replayed", "true")
+	}
 }
 
 // readSubmission reads the body of a new turn and fills in its defaults.
@@ -98,18 +104,28 @@ func submitKey(h http.Header, body session.Submission) (*session.SubmitKey, erro
 		return nil, nil
 	}
 	key := values[0]
-	valid := len(values) == 1 && key != "" && len(key) <= maxKeyBytes
-	for _, c := range []byte(key) {
-		valid = valid && c > ' ' && c <= '~'
-	}
-	if !valid {
+	if len(values) != 1 || len(key) > maxKeyBytes || !visible(key) {
 		return nil, newProblem(codeInvalidParameter, fmt.Sprintf("Idempotency-Key must be one value of 1 to %d visible ASCII characters", maxKeyBytes))
 	}
+	return newSubmitKey(key, body)
+}
+
+func newSubmitKey(key string, body session.Submission) (*session.SubmitKey, error) {
 	canonical, err := session.EncodeJSON(body)
 	if err != nil {
 		return nil, err
 	}
 	return &session.SubmitKey{Key: key, BodyHash: sha256.Sum256(canonical)}, nil
+}
+
+// visible reports whether s has visible ASCII characters alone, at least one.
+func visible(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func (s *Server) cancelTurn(w http.ResponseWriter, r *http.Request) error {
