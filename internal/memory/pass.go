@@ -65,12 +65,6 @@ func (x *Extractor) ask(ctx context.Context, p *Project, id session.ID, c *chunk
 	return x.judge(ctx, submit, turn, history), nil
 }
 
-// unsaid is why passes failed of which the engine knows no error.
-var unsaid = map[session.Outcome]string{
-	session.OutcomeNoSubmission: "the model ended its answer without a call of " + SubmitTool,
-	session.OutcomeToolError:    SubmitTool + " did not come to its end",
-}
-
 // judge says what a pass came to, once its engine has ended.
 func (x *Extractor) judge(ctx context.Context, submit *submission, turn session.Turn, history *worker.History) answer {
 	v, records, refusal := submit.result()
@@ -87,9 +81,20 @@ func (x *Extractor) judge(ctx context.Context, submit *submission, turn session.
 		a.detail = "memory.extract_worker_max_turns" // the engine names the key of turns
 	}
 	if a.detail == "" {
-		a.detail = unsaid[a.outcome]
+		a.detail = unsaid(a.outcome)
 	}
 	return a
+}
+
+// unsaid is why a pass failed of which the engine knows no error.
+func unsaid(o session.Outcome) string {
+	switch o {
+	case session.OutcomeNoSubmission:
+		return "the model ended its answer without a call of " + SubmitTool
+	case session.OutcomeToolError:
+		return SubmitTool + " did not come to its end"
+	}
+	return ""
 }
 
 // malformed reports whether the last submission was no JSON at all, so that the tool
