@@ -90,8 +90,12 @@ func newForm(body []byte) (*form, error) {
 }
 
 func (f *form) refuse(field, format string, args ...any) {
-	escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(session.Clean(field))
-	f.errors = append(f.errors, fieldError{"/" + escaped, fmt.Sprintf(format, args...)})
+	f.refuseAt("/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(session.Clean(field)), format, args...)
+}
+
+// refuseAt is refuse for what a JSON Pointer names.
+func (f *form) refuseAt(pointer, format string, args ...any) {
+	f.errors = append(f.errors, fieldError{pointer, fmt.Sprintf(format, args...)})
 }
 
 // take removes the field and reports whether it is there and fits into.

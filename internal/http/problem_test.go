@@ -60,6 +60,9 @@ func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
 			if strings.HasSuffix(r.pattern, "/restore") {
 				body = `{"version":1}`
 			}
+			if strings.HasSuffix(r.pattern, "/ag-ui") {
+				body = aguiBody
+			}
 			if r.pattern == "/v1/sessions" {
 				body = strings.ReplaceAll(body, `"input":"hi"`, "")
 			}

@@ -39,6 +39,7 @@ func (s *Server) routes() []route {
 		{"GET", turns, s.listTurns, false},
 		{"GET", turn, s.getTurn, false},
 		{"POST", turn + "/cancel", s.cancelTurn, false},
+		{"POST", one + "/ag-ui", s.runAGUI, false},
 		{"GET", one + "/queue", s.listQueue, false},
 		{"GET", one + "/diagnosis", s.getDiagnosis, false},
 		{"GET", one + "/items", s.listItems, false},
