@@ -76,44 +76,48 @@ func (p *plan) apply(c *connection) (lastSeq int64, err error) {
 	return lastSeq, err
 }
 
-// advanceSession checks the lease and moves the session's counters.
+// advanceSession checks the lease and moves the session's counters. It asks first and
+// then changes: SQLite takes longer for a change that returns what it changed.
 func (p *plan) advanceSession(c *connection) (row, lastSeq int64, err error) {
-	args := []any{string(p.lease.SessionID), p.lease.Generation, len(p.entries), p.queued, p.running, int64(p.at), p.items, p.noteBytes}
 	var backlogItems int64
-	err = c.queryRow("append_session", args, &row, &lastSeq, &backlogItems)
-	if err == nil && p.items > 0 && backlogItems == p.items {
+	err = c.queryRow("leased", []any{string(p.lease.SessionID), p.lease.Generation}, &row, &lastSeq, &backlogItems)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, p.notLeased(c)
+	}
+	if err == nil {
+		_, err = c.exec("append_session", row, len(p.entries), p.queued, p.running, int64(p.at), p.items, p.noteBytes)
+	}
+	if err == nil && p.items > 0 && backlogItems == 0 {
 		_, err = c.exec("begin_backlog", row)
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return row, lastSeq, err
-	}
+	return row, lastSeq + int64(len(p.entries)), err
+}
+
+// notLeased says why the lease does not hold.
+func (p *plan) notLeased(c *connection) error {
 	var exists int
-	if err := c.queryRow("session_exists", args[:1], &exists); err != nil {
-		return 0, 0, notFound(err)
+	if err := c.queryRow("session_exists", []any{string(p.lease.SessionID)}, &exists); err != nil {
+		return notFound(err)
 	}
-	return 0, 0, session.ErrStale
+	return session.ErrStale
 }
 
 // apply stores what the batch does to one turn and returns the turn's row.
 func (t *turnPlan) apply(c *connection, sessionRow int64) (row int64, err error) {
-	switch {
-	case t.made != nil:
+	if t.made != nil {
 		return t.insert(c, sessionRow)
-	case t.final != nil:
-		f := t.final
-		args := append([]any{sessionRow, string(t.id), string(t.from), string(f.State)}, turnTail(f)...)
-		err = c.queryRow("end_turn", args, &row)
-	case t.started != 0 || t.steps > 0:
-		args := []any{
-			sessionRow, string(t.id), string(t.from), nullTime(t.started),
-			t.steps, t.usage.InputTokens, t.usage.CachedInputTokens, t.usage.OutputTokens,
-		}
-		err = c.queryRow("advance_turn", args, &row)
-	default:
-		err = c.queryRow("running_turn", []any{sessionRow, string(t.id)}, &row)
 	}
-	if errors.Is(err, sql.ErrNoRows) {
+	err = c.queryRow("turn_row", []any{sessionRow, string(t.id), string(t.from)}, &row)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
 		return 0, fmt.Errorf("turn %s is not %s", t.id, t.from)
+	case err != nil:
+		return 0, err
+	case t.final != nil:
+		_, err = c.exec("end_turn", append([]any{row, string(t.final.State)}, turnTail(t.final)...)...)
+	case t.started != 0 || t.steps > 0:
+		_, err = c.exec("advance_turn", row, nullTime(t.started),
+			t.steps, t.usage.InputTokens, t.usage.CachedInputTokens, t.usage.OutputTokens)
 	}
 	return row, err
 }

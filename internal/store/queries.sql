@@ -51,31 +51,31 @@ DELETE FROM submit_keys WHERE row IN (SELECT row FROM submit_keys WHERE session 
 -- name: close_grave
 DELETE FROM graves WHERE session = $1
 
+-- name: leased
+SELECT row, last_seq, backlog_items FROM sessions WHERE id = $1 AND generation = $2
+
 -- name: append_session
-UPDATE sessions SET last_seq = last_seq + $3, queued = queued + $4, running = running + $5, updated_at = $6,
-    backlog_items = backlog_items + $7, backlog_bytes = backlog_bytes + $8
-WHERE id = $1 AND generation = $2
-RETURNING row, last_seq, backlog_items
+UPDATE sessions SET last_seq = last_seq + $2, queued = queued + $3, running = running + $4, updated_at = $5,
+    backlog_items = backlog_items + $6, backlog_bytes = backlog_bytes + $7
+WHERE row = $1
 
 -- name: insert_turn
 INSERT INTO turns (session, id, state, input, mode, created_at, started_at, ended_at,
     steps, input_tokens, cached_input_tokens, output_tokens, error_code, error_detail, expected_turn)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 
+-- name: turn_row
+SELECT row FROM turns WHERE session = $1 AND id = $2 AND state = $3
+
 -- name: advance_turn
-UPDATE turns SET state = 'running', started_at = coalesce($4, started_at), steps = steps + $5, input_tokens = input_tokens + $6,
-    cached_input_tokens = cached_input_tokens + $7, output_tokens = output_tokens + $8
-WHERE session = $1 AND id = $2 AND state = $3
-RETURNING row
+UPDATE turns SET state = 'running', started_at = coalesce($2, started_at), steps = steps + $3, input_tokens = input_tokens + $4,
+    cached_input_tokens = cached_input_tokens + $5, output_tokens = output_tokens + $6
+WHERE row = $1
 
 -- name: end_turn
-UPDATE turns SET state = $4, started_at = $5, ended_at = $6, steps = $7, input_tokens = $8,
-    cached_input_tokens = $9, output_tokens = $10, error_code = $11, error_detail = $12
-WHERE session = $1 AND id = $2 AND state = $3
-RETURNING row
-
--- name: running_turn
-SELECT row FROM turns WHERE session = $1 AND id = $2 AND state = 'running'
+UPDATE turns SET state = $2, started_at = $3, ended_at = $4, steps = $5, input_tokens = $6,
+    cached_input_tokens = $7, output_tokens = $8, error_code = $9, error_detail = $10
+WHERE row = $1
 
 -- name: insert_log
 INSERT INTO log (session, seq, code, turn, at, n, text, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
