@@ -53,6 +53,8 @@ type Provider struct {
 	// models only the second. One of them is 0.
 	maxTokens, maxCompletionTokens int64
 
+	lastBeginning atomic.Pointer[beginning] // nil before the first request
+
 	// withoutReasoning is set once the service has refused to be sent reasoning.
 	withoutReasoning atomic.Bool
 }

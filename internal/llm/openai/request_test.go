@@ -6,6 +6,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,23 @@ func TestRequestHasItsForm(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+// What a request begins with is kept from one to the next, but never for other tools.
+func TestRequestHasTheToolsItWasGiven(t *testing.T) {
+	p := New(Config{Name: "some-model"})
+	changed := history()
+	changed.Tools = slices.Clone(changed.Tools)
+	changed.Tools[0].Parameters = json.RawMessage(`{"type":"object","properties":{"other":{}}}`)
+	none := history()
+	none.Tools = nil
+	for i, r := range []llm.Request{history(), changed, history(), none, none, history()} {
+		got, _, errGot := p.encode(r)
+		want, _, errWant := New(Config{Name: "some-model"}).encode(r)
+		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
+			t.Errorf("request %d: %s, %v, want %s, %v", i, got, errGot, want, errWant)
+		}
 	}
 }
 
