@@ -13,6 +13,9 @@ const (
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 256
 	maxHeaderBytes   = 64 << 10
+	// bufferBytes is that of each connection and direction: a request with the tools
+	// and a short history goes out in one write.
+	bufferBytes = 16 << 10
 )
 
 // NewClient makes the HTTP client of a provider. It keeps connections for reuse,
@@ -33,6 +36,8 @@ func NewClient(headerTimeout time.Duration, secrets ...string) *http.Client {
 				MaxIdleConns:           2 * idleConnsPerHost,
 				MaxIdleConnsPerHost:    idleConnsPerHost,
 				IdleConnTimeout:        idleConnTimeout,
+				WriteBufferSize:        bufferBytes,
+				ReadBufferSize:         bufferBytes,
 				DisableCompression:     true, // a stream is read as it comes
 			},
 			secrets: secrets,
