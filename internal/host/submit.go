@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 
 	"loadline/internal/session"
@@ -24,6 +25,7 @@ func (h *Host) Submit(ctx context.Context, id session.ID, sub session.Submission
 	if errors.Is(err, session.ErrStale) { // another owner has had it meanwhile: it is taken back, once
 		t, replayed, err = h.submit(ctx, id, sub, key)
 	}
+	runtime.Gosched() // the model is asked before the submitter, who may write to a network, goes on
 	return t, replayed, err
 }
 

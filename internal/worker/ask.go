@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -127,8 +128,11 @@ func (r *run) askOnce(ctx context.Context) (llm.Answer, error) {
 	started := time.Now()
 	var first sync.Once
 	whole, err := r.engine.Provider.Ask(ctx, r.sent.Request, func(d llm.Delta) {
-		first.Do(func() { r.engine.Metrics.firstToken(r.engine.Provider.Name(), time.Since(started)) })
 		r.live.emit(d)
+		first.Do(func() {
+			r.engine.Metrics.firstToken(r.engine.Provider.Name(), time.Since(started))
+			runtime.Gosched() // readers send it before the rest of the answer is worked on
+		})
 	})
 	whole.Usage = whole.Usage.Bounded()
 	r.engine.Budget.Settle(r.sent.tokens, whole.Usage.InputTokens)
