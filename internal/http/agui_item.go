@@ -152,15 +152,11 @@ type aguiTruncated struct {
 	KeptOutput *session.KeptOutput `json:"kept_output,omitempty"`
 }
 
-func appendAGUI(b []byte, events ...aguiEvent) ([]byte, error) {
+func appendAGUI(b []byte, events ...aguiEvent) (_ []byte, err error) {
 	for _, ev := range events {
-		text, err := session.EncodeJSON(ev)
-		if err != nil {
+		if b, err = appendData(b, ev); err != nil {
 			return b, err
 		}
-		b = append(b, "data: "...)
-		b = append(b, text...)
-		b = append(b, "\n\n"...)
 	}
 	return b, nil
 }

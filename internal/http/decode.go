@@ -168,6 +168,13 @@ func (f *form) done() error {
 	return p
 }
 
+// fieldProblem refuses one field of a body.
+func fieldProblem(pointer, detail string) *problem {
+	p := newProblem(codeInvalidField, pointer+" "+detail)
+	p.Errors = []fieldError{{pointer, detail}}
+	return p
+}
+
 // blank reports whether s shows nothing.
 func blank(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,7 @@ type fake struct {
 	err      error // of every call; nil for none
 	replayed bool
 	sub      Subscription
+	owner    string // the project of the session; empty means default
 
 	mu        sync.Mutex // guards the fields below
 	created   []session.Session
@@ -77,7 +79,7 @@ func (f *fake) Session(_ context.Context, id session.ID) (session.Session, error
 	if id != testSession && f.err == nil {
 		return session.Session{}, session.ErrNotFound
 	}
-	return session.Session{ID: id, Metadata: map[string]string{}, State: session.StateIdle, CreatedAt: 1, UpdatedAt: 1}, f.err
+	return session.Session{ID: id, Project: cmp.Or(f.owner, "default"), Metadata: map[string]string{}, State: session.StateIdle, CreatedAt: 1, UpdatedAt: 1}, f.err
 }
 
 func (f *fake) Sessions(_ context.Context, before session.ID, limit int) ([]session.Session, error) {

@@ -81,7 +81,7 @@ func (s *Server) recoverPanic(next http.Handler) http.Handler {
 			if rec, ok := w.(*recorder); !ok || rec.status != 0 || aborted {
 				panic(http.ErrAbortHandler)
 			}
-			writeProblem(w, newProblem(codeInternal, ""))
+			refuse(w, r, newProblem(codeInternal, ""))
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -101,7 +101,7 @@ func (s *Server) admit(checks ...handler) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if err := check(w, r); err != nil {
-				writeProblem(w, asProblem(err))
+				refuse(w, r, asProblem(err))
 				return
 			}
 			next.ServeHTTP(w, r)

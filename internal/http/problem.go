@@ -150,14 +150,29 @@ func (s *Server) answer(h handler) http.HandlerFunc {
 		if p.Status >= http.StatusInternalServerError && p.Code != codeNotReady && p.Code != codeStopping {
 			s.config.Log.Error().Err(err).Str("method", r.Method).Str("route", routeOf(r)).Str("code", string(p.Code)).Msg("request failed")
 		}
+		refuse(w, r, p)
+	}
+}
+
+// refuse answers with a problem, in the form that clients of the route can read.
+func refuse(w http.ResponseWriter, r *http.Request, p *problem) {
+	if !speaksOpenAI(r) {
 		writeProblem(w, p)
+		return
+	}
+	body, status := openAIProblem(p)
+	setRetryAfter(w.Header(), status)
+	writeBody(w, status, "application/json", body)
+}
+
+func setRetryAfter(h http.Header, status int) {
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		h.Set("Retry-After", "1")
 	}
 }
 
 func writeProblem(w http.ResponseWriter, p *problem) {
-	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "1")
-	}
+	setRetryAfter(w.Header(), p.Status)
 	writeBody(w, p.Status, "application/problem+json", p)
 }
 

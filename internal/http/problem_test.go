@@ -63,6 +63,9 @@ func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
 			if strings.HasSuffix(r.pattern, "/ag-ui") {
 				body = aguiBody
 			}
+			if r.pattern == chatPath {
+				return // it has an error form of its own, and tests for it
+			}
 			if r.pattern == "/v1/sessions" {
 				body = strings.ReplaceAll(body, `"input":"hi"`, "")
 			}

@@ -46,6 +46,7 @@ func (s *Server) routes() []route {
 		{"GET", one + "/items/{n}", s.getItem, false},
 		{"GET", one + "/items/{n}/output", s.getOutput, false},
 		{"GET", one + "/events", s.getEvents, false},
+		{"POST", chatPath, s.completeChat, false},
 		{"GET", "/v1/tools", s.listTools, false},
 		{"GET", "/v1/manifest", s.getManifest, false},
 		{"GET", "/metrics", s.getMetrics, false},

@@ -206,6 +206,15 @@ func (native) event(b []byte, ev *session.Event) ([]byte, error) {
 	return append(b, "\n\n"...), err
 }
 
+// appendData appends a frame that has no name and no id.
+func appendData(b []byte, v any) ([]byte, error) {
+	text, err := session.EncodeJSON(v)
+	if err != nil {
+		return b, err
+	}
+	return append(append(append(b, "data: "...), text...), "\n\n"...), nil
+}
+
 // prefers reports whether the client would rather have the media type want than
 // have; on a tie it would not.
 func prefers(r *http.Request, want, have string) bool {

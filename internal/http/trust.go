@@ -71,10 +71,10 @@ func (o *origins) check(w http.ResponseWriter, r *http.Request) error {
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Allow-Credentials", "true")
-	h.Set("Access-Control-Expose-Headers", "Location, Idempotency-Replayed, Retry-After")
+	h.Set("Access-Control-Expose-Headers", "Location, Idempotency-Replayed, Loadline-Session, Retry-After")
 	if preflight {
 		h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PATCH, DELETE")
-		h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID")
+		h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Loadline-Session")
 		h.Set("Access-Control-Max-Age", "600")
 	}
 	return nil

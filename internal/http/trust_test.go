@@ -40,7 +40,7 @@ func TestForeignHostsAreMisdirected(t *testing.T) {
 	}
 	for _, r := range s.routes() {
 		w := ask(t, s, r.method, fill(r.pattern), "", "Host: evil.test:8080")
-		if wantProblem(t, w, codeMisdirectedHost); w.Code != 421 {
+		if wantRefusal(t, r, w, codeMisdirectedHost); w.Code != 421 {
 			t.Errorf("%s %s: status %d for a foreign host, want 421", r.method, r.pattern, w.Code)
 		}
 	}
@@ -106,8 +106,8 @@ func TestOnlyAllowedOriginsMayRead(t *testing.T) {
 	want := map[string]string{
 		"Allow-Origin": "https://app.test", "Allow-Credentials": "true", "Max-Age": "600",
 		"Allow-Methods":  "GET, HEAD, POST, PATCH, DELETE",
-		"Allow-Headers":  "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
-		"Expose-Headers": "Location, Idempotency-Replayed, Retry-After",
+		"Allow-Headers":  "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Loadline-Session",
+		"Expose-Headers": "Location, Idempotency-Replayed, Loadline-Session, Retry-After",
 	}
 	if diff := cmp.Diff(want, cors(w.Header())); w.Code != 204 || diff != "" {
 		t.Errorf("preflight of an allowed origin: status %d (-want +got):\n%s", w.Code, diff)
