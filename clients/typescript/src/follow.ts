@@ -1,0 +1,92 @@
+import type { Event } from './types'
+import { Problem } from './problem'
+import { Frames } from './sse'
+
+// State of a stream: live; reconnecting, a try is made or comes soon; offline, the
+// browser says that there is no network.
+export type State = 'live' | 'reconnecting' | 'offline'
+
+// Followed is an event and the id from which the stream goes on after it.
+export interface Followed {
+  id: string
+  event: Event
+}
+
+export interface FollowOptions {
+  after?: string // an id, 0 for the beginning, now; absent is 0
+  signal?: AbortSignal
+  onState?: (state: State) => void
+}
+
+const firstWait = 250 // ms
+const longestWait = 15_000 // ms
+const deadAfter = 40_000 // ms without a byte; a comment comes every 15 s
+
+// follow yields the events of a session without end, resuming by id: no gap, no
+// double. It ends when signal aborts, and throws the Problem of an answer that no
+// second try can better, such as 404 when the session was deleted.
+export async function* follow(open: (cursor: string, signal: AbortSignal) => Promise<Response>, options: FollowOptions): AsyncGenerator<Followed> {
+  let id = options.after ?? '0'
+  for (let failures = 0; !options.signal?.aborted; failures++) {
+    try {
+      for await (const followed of connection(open, id, options)) {
+        failures = 0
+        id = followed.id
+        yield followed
+      }
+    } catch (err) {
+      if (options.signal?.aborted) return
+      if (err instanceof Problem && err.status >= 400 && err.status < 500 && err.status !== 408 && err.status !== 429) throw err
+    }
+    if (options.signal?.aborted) return
+    await pause(failures, options)
+  }
+}
+
+// connection yields what one connection brings. It throws when that breaks.
+async function* connection(open: (cursor: string, signal: AbortSignal) => Promise<Response>, id: string, options: FollowOptions): AsyncGenerator<Followed> {
+  const stop = new AbortController()
+  const abort = () => stop.abort()
+  options.signal?.addEventListener('abort', abort)
+  let watch = setTimeout(abort, deadAfter)
+  try {
+    const answer = await open(id, stop.signal)
+    options.onState?.('live')
+    const reader = answer.body!.getReader()
+    const frames = new Frames()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      clearTimeout(watch)
+      watch = setTimeout(abort, deadAfter)
+      for (const frame of frames.push(value)) {
+        if (frame.id) id = frame.id
+        yield { id, event: JSON.parse(frame.data) as Event }
+      }
+    }
+  } finally {
+    clearTimeout(watch)
+    options.signal?.removeEventListener('abort', abort)
+    stop.abort()
+  }
+}
+
+// pause waits before the next try, longer after each failure, and not at all once
+// the browser says that it is online again.
+async function pause(failures: number, { signal, onState }: FollowOptions) {
+  const offline = () => globalThis.navigator?.onLine === false
+  onState?.(offline() ? 'offline' : 'reconnecting')
+  const wait = Math.min(firstWait * 2 ** failures, longestWait) * (0.5 + Math.random() / 2)
+  await new Promise<void>((resolve) => {
+    const wake = () => {
+      clearTimeout(timer)
+      globalThis.removeEventListener?.('online', wake)
+      signal?.removeEventListener('abort', wake)
+      resolve()
+    }
+    const timer = setTimeout(wake, wait)
+    globalThis.addEventListener?.('online', wake)
+    signal?.addEventListener('abort', wake)
+  })
+  onState?.(offline() ? 'offline' : 'reconnecting')
+}

@@ -1,0 +1,6 @@
+export { Loadline, type Options, type SendOptions } from './loadline'
+export { Problem } from './problem'
+export { Conversation, type Change, type Message } from './conversation'
+export type { FollowOptions, Followed, State } from './follow'
+export type * from './types'
+export type { components, paths } from './api'

@@ -1,0 +1,160 @@
+import type { paths } from './api'
+import { Conversation } from './conversation'
+import { follow, type FollowOptions, type Followed } from './follow'
+import { Problem, problemOf } from './problem'
+import type { Item, Mode, Session, Turn } from './types'
+
+type Method = 'get' | 'post' | 'patch' | 'delete'
+type PathsOf<M extends Method> = { [P in keyof paths]: paths[P][M] extends { responses: unknown } ? P : never }[keyof paths]
+type Operation<P extends keyof paths, M extends Method> = paths[P][M]
+type Parameters<O, Where extends string> = O extends { parameters: { [W in Where]?: infer Q } } ? Q : never
+type Answer<O> = O extends { responses: infer R }
+  ? { [S in keyof R]: S extends 200 | 201 | 202 ? (R[S] extends { content: { 'application/json': infer J } } ? J : never) : never }[keyof R]
+  : never
+
+// Request is what a call may bring beside its path.
+export interface Request<O> {
+  params?: Parameters<O, 'path'>
+  query?: Parameters<O, 'query'>
+  body?: O extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never
+  headers?: Record<string, string>
+  signal?: AbortSignal
+  keepalive?: boolean // whether it may outlive the page
+}
+
+export interface Options {
+  baseURL?: string // absent is the page's own server
+  key?: string | (() => string | undefined)
+  fetch?: typeof fetch
+}
+
+export interface SendOptions {
+  mode?: Mode
+  expectedTurn?: string // of mode steer
+  idempotencyKey?: string // absent is a new one
+  signal?: AbortSignal
+}
+
+const sendTries = 5
+
+// Loadline is a client of one server. It keeps no state but its options.
+export class Loadline {
+  #options: Options
+
+  constructor(options: Options = {}) {
+    this.#options = options
+  }
+
+  get<P extends PathsOf<'get'>>(path: P, request: Request<Operation<P, 'get'>> = {}): Promise<Answer<Operation<P, 'get'>>> {
+    return this.#json('GET', path, request)
+  }
+
+  post<P extends PathsOf<'post'>>(path: P, request: Request<Operation<P, 'post'>> = {}): Promise<Answer<Operation<P, 'post'>>> {
+    return this.#json('POST', path, request)
+  }
+
+  patch<P extends PathsOf<'patch'>>(path: P, request: Request<Operation<P, 'patch'>> = {}): Promise<Answer<Operation<P, 'patch'>>> {
+    return this.#json('PATCH', path, request)
+  }
+
+  delete<P extends PathsOf<'delete'>>(path: P, request: Request<Operation<P, 'delete'>> = {}): Promise<Answer<Operation<P, 'delete'>>> {
+    return this.#json('DELETE', path, request)
+  }
+
+  // fetch makes a request with the key and returns its answer, whatever it holds. It
+  // throws a Problem when the request is refused or cannot be made.
+  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const { baseURL = '', key, fetch: use = globalThis.fetch } = this.#options
+    const headers = new Headers(init.headers)
+    const bearer = typeof key === 'function' ? key() : key
+    if (bearer) headers.set('Authorization', `Bearer ${bearer}`)
+    let answer: Response
+    try {
+      answer = await use(baseURL + path, { ...init, headers })
+    } catch (err) {
+      if (init.signal?.aborted) throw err
+      throw new Problem(0, 'network', 'the server cannot be reached')
+    }
+    if (!answer.ok) throw await problemOf(answer)
+    return answer
+  }
+
+  // follow yields the events of a session; see there for how it ends.
+  follow(sessionID: string, options: FollowOptions = {}): AsyncGenerator<Followed> {
+    const path = fill('/v1/sessions/{session_id}/events', { session_id: sessionID })
+    return follow((cursor, signal) => this.fetch(cursor === 'now' ? `${path}?after=now` : path, {
+      signal, cache: 'no-store',
+      headers: { Accept: 'text/event-stream', ...(cursor === 'now' ? {} : { 'Last-Event-ID': cursor }) },
+    }), options)
+  }
+
+  // converse yields a session's conversation when its history is read, then after
+  // each event.
+  async *converse(sessionID: string, options: FollowOptions = {}): AsyncGenerator<Conversation> {
+    const { signal } = options
+    const params = { session_id: sessionID }
+    const session: Session = await this.get('/v1/sessions/{session_id}', { params, signal })
+    const conversation = new Conversation(session)
+    const [turns, items] = await Promise.all([
+      this.#all<Turn>((cursor) => this.get('/v1/sessions/{session_id}/turns', { params, query: { limit: 200, cursor }, signal })),
+      this.#all<Item>((cursor) => this.get('/v1/sessions/{session_id}/items', { params, query: { limit: 200, cursor }, signal })),
+    ])
+    conversation.load(session.last_seq, turns, items)
+    yield conversation
+    for await (const { event } of this.follow(sessionID, { ...options, after: String(session.last_seq) })) {
+      conversation.apply(event)
+      yield conversation
+    }
+  }
+
+  // send posts a turn. It is tried again when the network fails, and never posted twice.
+  async send(sessionID: string, input: string, options: SendOptions = {}): Promise<Turn> {
+    const { mode, expectedTurn, signal, idempotencyKey = newKey() } = options
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.post('/v1/sessions/{session_id}/turns', {
+          params: { session_id: sessionID }, signal, headers: { 'Idempotency-Key': idempotencyKey },
+          body: { input, ...(mode && { mode }), ...(expectedTurn && { expected_turn: expectedTurn }) } as never,
+        }) as Turn
+      } catch (err) {
+        if (!(err instanceof Problem) || err.code !== 'network' || tries === sendTries) throw err
+        await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** tries))
+      }
+    }
+  }
+
+  async #all<T>(read: (cursor: string | undefined) => Promise<{ data: T[]; next_cursor?: string }>): Promise<T[]> {
+    const all: T[] = []
+    for (let cursor: string | undefined; ;) {
+      const page = await read(cursor)
+      for (const entry of page.data) all.push(entry)
+      if (!page.next_cursor) return all
+      cursor = page.next_cursor
+    }
+  }
+
+  async #json<T>(method: string, path: string, request: Request<never>): Promise<T> {
+    const { params, query, body, headers, signal, keepalive } = request as Request<unknown> & { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown }
+    const answer = await this.fetch(fill(path, params) + encode(query), {
+      method, signal, keepalive,
+      headers: { Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    if (answer.status === 204) return undefined as T
+    return await (answer.headers.get('Content-Type')?.includes('json') ? answer.json() : answer.text()) as T
+  }
+}
+
+function fill(path: string, params: Record<string, unknown> = {}): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])))
+}
+
+function encode(query: Record<string, unknown> = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined) as [string, string][]
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+// newKey also works where a page has no secure context, and so no randomUUID.
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}
