@@ -22,7 +22,7 @@ build: ## build bin/server, a static binary
 	CGO_ENABLED=0 go build -trimpath -o bin/server ./cmd/server
 
 .PHONY: test
-test: tools format-check tidy-check lint race ## run everything that CI runs, and install what that needs
+test: tools format-check tidy-check generate-check web-check lint race ## run everything that CI runs, and install what that needs
 
 # The last step, so that its closing lines close the log.
 .PHONY: race
@@ -51,6 +51,30 @@ format-check:
 .PHONY: tidy-check
 tidy-check:
 	go mod tidy -diff
+
+# npm writes into the folder while it installs, so its own time says nothing.
+node_modules/.installed: package-lock.json
+	npm ci --no-progress
+	touch $@
+
+.PHONY: generate
+generate: node_modules/.installed ## generate what comes from openapi.yaml
+	npm run --silent generate
+
+.PHONY: generate-check
+generate-check: generate
+	git diff --exit-code clients/typescript/src/api.ts
+
+.PHONY: web
+web: node_modules/.installed ## build the page of web/ into internal/web/dist
+	npm run --silent check -w web
+	npm run --silent build -w web
+
+# What is committed must be what its sources give.
+.PHONY: web-check
+web-check: web
+	git diff --exit-code internal/web/dist
+	test -z "$$(git ls-files --others internal/web/dist)"
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZ_TIME (10s)

@@ -279,5 +279,6 @@ func (s sessions) Update(ctx context.Context, id session.ID, title *string, meta
 type noProjects struct{}
 
 func (noProjects) Has(string) bool                  { return false }
+func (noProjects) List() []api.Project              { return nil }
 func (noProjects) Tools(string) ([]api.Tool, error) { return nil, session.ErrUnknownProject }
 func (noProjects) Manifest(string) (any, error)     { return nil, session.ErrUnknownProject }

@@ -21,7 +21,7 @@ if ! command -v promtool >/dev/null && ! fetch_promtool </dev/null >&2; then
 	echo "missing: promtool; install Prometheus 2.40 or newer (Debian: apt-get install prometheus)" >&2
 	missing=1
 fi
-for program in git gcc setsid; do # setsid: of util-linux
+for program in git gcc setsid node npm; do # setsid: of util-linux
 	if ! command -v "$program" >/dev/null; then
 		echo "missing: $program; install it and run make test again" >&2
 		missing=1

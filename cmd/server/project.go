@@ -141,6 +141,22 @@ func (orphan) Ask(context.Context, llm.Request, func(llm.Delta)) (llm.Answer, er
 	return llm.Answer{}, &llm.Error{Class: llm.ClassFail, Err: errors.New("the session's project is not in the manifest any more; add it again under [projects]")}
 }
 
+// List is what a client may know of the projects, by name.
+func (p *projects) List() []http.Project {
+	var list []http.Project
+	for _, name := range slices.Sorted(maps.Keys(p.manifest.Projects)) {
+		settings := p.manifest.Projects[name]
+		list = append(list, http.Project{
+			Name:       name,
+			Permission: settings.Permission,
+			Model:      settings.Model.Provider + "/" + settings.Model.Name,
+			Memory:     settings.Memory.Enabled,
+			Default:    name == p.manifest.DefaultProject(),
+		})
+	}
+	return list
+}
+
 // Has reports whether there is a project of this name.
 func (p *projects) Has(name string) bool {
 	_, ok := p.manifest.Projects[name]

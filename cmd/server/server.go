@@ -22,6 +22,7 @@ import (
 	"loadline/internal/store"
 	"loadline/internal/stream"
 	"loadline/internal/tool"
+	"loadline/internal/web"
 	"loadline/internal/worker"
 )
 
@@ -79,11 +80,15 @@ func open(m *manifest.Manifest, log zerolog.Logger) (_ *server, err error) {
 }
 
 func (s *server) newHTTP(m *manifest.Manifest, registry *prometheus.Registry, log zerolog.Logger) (*http.Server, error) {
+	page, err := web.New()
+	if err != nil {
+		return nil, err
+	}
 	return http.New(http.Config{
 		Sessions: sessions{s.host, s.store, s.outputs}, SessionLog: s.store,
 		Turns: s.host, TurnLog: s.store,
 		Streams: s.host, History: s.store, Outputs: s.outputs, Transfers: newTransfers(s.host, s.store, s.projects), Projects: s.projects,
-		Memory: s.store, Extraction: s.memory,
+		Memory: s.store, Extraction: s.memory, Page: page,
 		Contract: loadline.Contract(),
 		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		Ready:    s.readiness,

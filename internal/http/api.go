@@ -3,7 +3,9 @@ package http
 import (
 	"context"
 	"io"
+	"net/http"
 
+	"loadline/internal/manifest"
 	"loadline/internal/session"
 )
 
@@ -20,8 +22,9 @@ type Sessions interface {
 // SessionLog reads stored sessions.
 type SessionLog interface {
 	Session(ctx context.Context, id session.ID) (session.Session, error)
-	// Sessions lists those with a smaller id than before, newest first; "" is all.
-	Sessions(ctx context.Context, before session.ID, limit int) ([]session.Session, error)
+	// Sessions lists those whose title holds a text, with a smaller id than before,
+	// newest first; "" is all.
+	Sessions(ctx context.Context, title string, before session.ID, limit int) ([]session.Session, error)
 }
 
 // Turns takes and cancels turns.
@@ -81,9 +84,27 @@ type Streams interface {
 type Projects interface {
 	// Has reports whether the manifest names a project.
 	Has(project string) bool
+	// List is all of them, by name.
+	List() []Project
 	Tools(project string) ([]Tool, error)
 	// Manifest is the effective manifest as a JSON object, its secrets masked.
 	Manifest(project string) (any, error)
+}
+
+// Project is a project as a client sees it.
+type Project struct {
+	Name       string              `json:"name"`
+	Permission manifest.Permission `json:"permission"`
+	Model      string              `json:"model"`             // provider and name
+	Memory     bool                `json:"memory"`            // whether it is enabled
+	Default    bool                `json:"default,omitempty"` // whether it is meant where none is named
+}
+
+// Page is the page for people.
+type Page interface {
+	http.Handler
+	// Has reports whether there is a file at a path.
+	Has(path string) bool
 }
 
 // Tool is a tool as a client sees it.

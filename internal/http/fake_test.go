@@ -82,8 +82,10 @@ func (f *fake) Session(_ context.Context, id session.ID) (session.Session, error
 	return session.Session{ID: id, Project: cmp.Or(f.owner, "default"), Metadata: map[string]string{}, State: session.StateIdle, CreatedAt: 1, UpdatedAt: 1}, f.err
 }
 
-func (f *fake) Sessions(_ context.Context, before session.ID, limit int) ([]session.Session, error) {
-	return cutList(f, f.sessions, limit, func(s session.Session) bool { return before == "" || s.ID < before })
+func (f *fake) Sessions(_ context.Context, title string, before session.ID, limit int) ([]session.Session, error) {
+	return cutList(f, f.sessions, limit, func(s session.Session) bool {
+		return strings.Contains(s.Title, title) && (before == "" || s.ID < before)
+	})
 }
 
 func (f *fake) Submit(_ context.Context, id session.ID, sub session.Submission, key *session.SubmitKey) (session.Turn, bool, error) {
@@ -160,6 +162,10 @@ func (f *fake) Tools(project string) ([]Tool, error) {
 	return []Tool{{session.ToolSpec{Name: "Glob", Description: "lists files", Parameters: json.RawMessage(`{"type":"object"}`), Effect: session.EffectRead}, 16384}}, f.project(project)
 }
 
+func (f *fake) List() []Project {
+	return []Project{{Name: "default", Permission: manifest.PermissionRead, Model: "demo/demo", Default: true}}
+}
+
 func (f *fake) Manifest(project string) (any, error) {
 	return map[string]any{"worker": map[string]any{"max_steps": 50}}, f.project(project)
 }
@@ -216,7 +222,7 @@ func (s *script) Close() { s.once.Do(func() { close(s.closed) }) }
 func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	t.Helper()
 	c := Config{
-		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Outputs: f, Transfers: &transferring{err: f.err}, Projects: f, Memory: f, Extraction: f,
+		Sessions: f, SessionLog: f, Turns: f, TurnLog: f, Streams: f, History: f, Outputs: f, Transfers: &transferring{err: f.err}, Projects: f, Memory: f, Extraction: f, Page: fakePage{},
 		Contract: []byte("openapi: 3.1.0\n"),
 		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "# metrics\n") }),
 		Log:      zerolog.Nop(),
@@ -230,6 +236,22 @@ func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// fakePage has the page and one file.
+type fakePage struct{ lost bool } // whether it has lost the file
+
+func (p fakePage) Has(path string) bool { return path == "/" || path == "/assets/page.js" && !p.lost }
+
+func (fakePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if r.URL.Path != "/" {
+		h.Set("Content-Type", "text/javascript; charset=utf-8")
+	}
+	h.Set("Cache-Control", "no-cache")
+	h.Set("ETag", `"page"`)
+	_, _ = io.WriteString(w, "<!doctype html>")
 }
 
 // ask sends one request with headers "Name: value"; Host is one of them. The answer

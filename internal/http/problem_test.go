@@ -77,7 +77,7 @@ func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
 // fill puts ids into a pattern.
 func fill(pattern string) string {
 	return strings.NewReplacer("{session_id}", string(testSession), "{turn_id}", string(testTurn), "{n}", "1",
-		"{project}", "default", "{name}", "preferences", "{dead_letter_id}", string(testLetter)).Replace(pattern)
+		"{project}", "default", "{name}", "preferences", "{dead_letter_id}", string(testLetter), "{file}", "page.js").Replace(pattern)
 }
 
 func TestInternalErrorsAreLogged(t *testing.T) {

@@ -24,7 +24,7 @@ func TestContractNamesTheRefusals(t *testing.T) {
 		{status: "400", query: "?limit=0&after=x&project=%", body: "{"},
 		{status: "401", always: true, change: func(c *Config) { c.Settings.Keys = map[string]string{"anna": digest("key")} }},
 		{status: "403", always: true, headers: []string{"Origin: http://evil.test"}},
-		{status: "404", err: session.ErrNotFound},
+		{status: "404", err: session.ErrNotFound, change: func(c *Config) { c.Page = fakePage{lost: true} }},
 		{status: "409", err: session.ErrBusy},
 		{status: "410", err: session.ErrOutputGone},
 		{status: "412", headers: []string{`If-Match: "0-0"`}},

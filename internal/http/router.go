@@ -2,16 +2,12 @@ package http
 
 import (
 	"bytes"
-	_ "embed"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 )
-
-//go:embed index.html
-var indexPage []byte
 
 // route is one line of the API. An open one needs no key, and holds no data.
 type route struct {
@@ -47,13 +43,15 @@ func (s *Server) routes() []route {
 		{"GET", one + "/items/{n}/output", s.getOutput, false},
 		{"GET", one + "/events", s.getEvents, false},
 		{"POST", chatPath, s.completeChat, false},
+		{"GET", "/v1/projects", s.listProjects, false},
 		{"GET", "/v1/tools", s.listTools, false},
 		{"GET", "/v1/manifest", s.getManifest, false},
 		{"GET", "/metrics", s.getMetrics, false},
 		{"GET", "/healthz", s.getHealth, true},
 		{"GET", "/readyz", s.getReady, true},
 		{"GET", "/openapi.yaml", s.getContract, true},
-		{"GET", "/", s.getIndex, true},
+		{"GET", "/", s.getPage, true},
+		{"GET", "/assets/{file}", s.getPage, true},
 	}...)
 }
 
@@ -138,12 +136,17 @@ func (s *Server) getContract(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-func (s *Server) getIndex(w http.ResponseWriter, _ *http.Request) error {
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	_, _ = w.Write(indexPage)
+// getPage sends a file of the page.
+func (s *Server) getPage(w http.ResponseWriter, r *http.Request) error {
+	if !s.config.Page.Has(r.URL.Path) {
+		return newProblem(codeNotFound, "the page has no such file: load it again, it may be of an older server")
+	}
+	s.config.Page.ServeHTTP(w, r)
 	return nil
+}
+
+func (s *Server) listProjects(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, http.StatusOK, page[Project]{Data: append([]Project{}, s.config.Projects.List()...)})
 }
 
 func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {

@@ -43,6 +43,7 @@ type Config struct {
 	Projects   Projects
 	Memory     Memory
 	Extraction Extraction
+	Page       Page
 
 	Contract []byte
 	Metrics  http.Handler

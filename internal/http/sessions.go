@@ -1,6 +1,7 @@
 package http
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -83,13 +84,20 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, found)
 }
 
+// maxSearchBytes bounds what can be looked for in titles.
+const maxSearchBytes = 1000
+
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	before, limit, err := pageQuery(r, session.ParseID)
 	if err != nil {
 		return err
 	}
+	title := r.URL.Query().Get("title")
+	if len(title) > maxSearchBytes {
+		return newProblem(codeInvalidParameter, fmt.Sprintf("title has %d bytes: at most %d can be searched for", len(title), maxSearchBytes))
+	}
 	p, err := readPage(before, limit, func(before session.ID, limit int) ([]session.Session, error) {
-		return s.config.SessionLog.Sessions(r.Context(), before, limit)
+		return s.config.SessionLog.Sessions(r.Context(), title, before, limit)
 	}, func(last session.Session) session.ID { return last.ID })
 	if err != nil {
 		return err

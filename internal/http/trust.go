@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -82,13 +83,17 @@ func (o *origins) check(w http.ResponseWriter, r *http.Request) error {
 
 // keys decides who may ask.
 type keys struct {
-	hashes [][]byte        // of the keys; none means that everybody may
-	open   map[string]bool // paths for which nobody needs one
+	hashes  [][]byte        // of the keys; none means that everybody may
+	open    map[string]bool // paths for which nobody needs one
+	folders []string        // beginnings of such paths
 }
 
 func (s *Server) newKeys(routes []route) (*keys, error) {
 	k := &keys{open: map[string]bool{}}
 	for _, r := range routes {
+		if folder, _, inFolder := strings.Cut(r.pattern, "{"); r.open && inFolder {
+			k.folders = append(k.folders, folder)
+		}
 		k.open[r.pattern] = r.open
 	}
 	for name, hash := range s.config.Settings.Keys {
@@ -105,11 +110,15 @@ func (s *Server) newKeys(routes []route) (*keys, error) {
 // check wants a key. OPTIONS needs none: a preflight cannot bring one, and the answer
 // holds no data.
 func (k *keys) check(w http.ResponseWriter, r *http.Request) error {
-	if len(k.hashes) == 0 || k.open[r.URL.Path] || r.Method == http.MethodOptions || k.known(r.Header.Get("Authorization")) {
+	if len(k.hashes) == 0 || k.isOpen(r.URL.Path) || r.Method == http.MethodOptions || k.known(r.Header.Get("Authorization")) {
 		return nil
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="loadline"`)
 	return newProblem(codeUnauthorized, "")
+}
+
+func (k *keys) isOpen(path string) bool {
+	return k.open[path] || slices.ContainsFunc(k.folders, func(folder string) bool { return strings.HasPrefix(path, folder) })
 }
 
 // known compares with every key, in a time that tells nothing of them.

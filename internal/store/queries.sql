@@ -10,7 +10,7 @@ SELECT generation, id, project, title, metadata, queued, running, last_seq, crea
 
 -- name: sessions
 SELECT id, project, title, metadata, queued, running, last_seq, created_at, updated_at FROM sessions
-WHERE id < $1 ORDER BY id DESC LIMIT $2
+WHERE id < $1 AND ($3 = '' OR instr(lower(title), lower($3)) > 0) ORDER BY id DESC LIMIT $2
 
 -- name: session_exists
 SELECT 1 FROM sessions WHERE id = $1

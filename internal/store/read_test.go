@@ -146,7 +146,7 @@ func TestPagesOfSessions(t *testing.T) {
 	}
 	got := []session.ID{}
 	for before := session.ID(""); ; {
-		page, err := s.Sessions(t.Context(), before, 2)
+		page, err := s.Sessions(t.Context(), "", before, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,6 +161,38 @@ func TestPagesOfSessions(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestSessionsByTitle(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	for _, title := range []string{"The letters", "", "100% LETTERS_", "другое", "numbers"} {
+		if _, err := s.UpdateSession(t.Context(), newChat(t, s).lease.SessionID, &title, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		title string
+		want  []string // newest first
+	}{
+		{"letters", []string{"100% LETTERS_", "The letters"}},
+		{"%", []string{"100% LETTERS_"}},
+		{"_", []string{"100% LETTERS_"}},
+		{"друг", []string{"другое"}},
+		{"nothing", nil},
+		{"", []string{"numbers", "другое", "100% LETTERS_", "", "The letters"}},
+	} {
+		page, err := s.Sessions(t.Context(), test.title, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range page {
+			got = append(got, p.Title)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("titles with %q (-want +got):\n%s", test.title, diff)
+		}
 	}
 }
 

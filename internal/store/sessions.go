@@ -77,13 +77,14 @@ func (s *Store) Owned(ctx context.Context, id session.ID) (found session.Session
 }
 
 // Sessions returns up to limit sessions whose ids are before the given one, the
-// newest first; an empty before starts at the newest.
-func (s *Store) Sessions(ctx context.Context, before session.ID, limit int) ([]session.Session, error) {
+// newest first; an empty before starts at the newest. Unless it is empty, title is
+// what a title must hold; the case of ASCII letters does not matter.
+func (s *Store) Sessions(ctx context.Context, title string, before session.ID, limit int) ([]session.Session, error) {
 	if before == "" {
 		before = "~" // after every id
 	}
 	page := []session.Session{}
-	err := s.reader.each(ctx, "sessions", []any{before, bounded(limit)}, func(rows *sql.Rows) (bool, error) {
+	err := s.reader.each(ctx, "sessions", []any{before, bounded(limit), title}, func(rows *sql.Rows) (bool, error) {
 		next, err := scanSession(rows)
 		page = append(page, next)
 		return true, err

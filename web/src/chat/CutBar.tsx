@@ -1,0 +1,24 @@
+import type { ToolResult } from 'loadline'
+import { useState } from 'preact/hooks'
+import { grouped } from '../app/words'
+import { WholeOutput } from './WholeOutput'
+
+type Cut = NonNullable<ToolResult['truncated']>
+
+// CutBar shows how much of an output was kept for the model, and opens the whole.
+export function CutBar({ sessionID, n, result, cut }: { sessionID: string; n: number; result: ToolResult; cut: Cut }) {
+  const [open, setOpen] = useState(false)
+  const kept = result.kept_output
+  return (
+    <div class="cut">
+      <div class="bar" aria-hidden="true"><span style={{ width: `${Math.max(0.5, (100 * cut.kept_bytes) / Math.max(1, cut.original_bytes))}%` }} /></div>
+      <p class="cut-words">
+        <strong>Cut.</strong> {grouped(cut.kept_bytes)} of {grouped(cut.original_bytes)} bytes kept; limit {grouped(cut.limit)}.{' '}
+        {kept?.error && (kept.error === 'quota' ? 'The rest was larger than all that may be kept.' : 'The rest could not be kept: the disk refused.')}
+        {!kept && 'The rest was not kept.'}
+      </p>
+      {kept?.bytes !== undefined && !open && <button type="button" onClick={() => setOpen(true)}>Open the whole output</button>}
+      {kept?.bytes !== undefined && open && <WholeOutput sessionID={sessionID} n={n} bytes={kept.bytes} close={() => setOpen(false)} />}
+    </div>
+  )
+}

@@ -1,0 +1,40 @@
+import type { Mode } from 'loadline'
+import { go, sessionAddress } from '../app/route'
+import { attempt, server } from '../app/server'
+import { create, rename } from '../sessions/list'
+import { open } from './open'
+
+const titleLength = 60
+
+// begin makes a session and sends its first message.
+export async function begin(input: string, project?: string): Promise<boolean> {
+  const session = await attempt(() => create(project, titleFrom(input)))
+  if (!session) return false
+  const turn = await attempt(() => server.send(session.id, input))
+  go(sessionAddress(session.id))
+  return turn !== undefined
+}
+
+// say sends a message to the open session.
+export async function say(input: string, mode?: Mode): Promise<boolean> {
+  const here = open.value
+  if (!here) return false
+  const running = here.conversation.running
+  const turn = await attempt(() => server.send(here.id, input, { mode, ...(mode === 'steer' && running && { expectedTurn: running.id }) }))
+  if (turn && !here.conversation.session.title && here.conversation.turns.size === 0) void rename(here.id, titleFrom(input))
+  return turn !== undefined
+}
+
+export async function stopTurn(turnID?: string) {
+  const here = open.value
+  const turn = turnID ?? here?.conversation.running?.id
+  if (here && turn) {
+    await attempt(() => server.post('/v1/sessions/{session_id}/turns/{turn_id}/cancel', { params: { session_id: here.id, turn_id: turn } }))
+  }
+}
+
+function titleFrom(input: string): string {
+  const line = input.trim().split('\n')[0]!.replace(/\s+/g, ' ')
+  const runes = [...line]
+  return runes.length <= titleLength ? line : `${runes.slice(0, titleLength - 1).join('')}…`
+}

@@ -1,0 +1,16 @@
+import { defineConfig } from 'vite'
+
+// The built page is committed and embedded in the server, so a build must give the
+// same bytes everywhere: no times, no paths, no maps.
+export default defineConfig({
+  base: '/',
+  build: {
+    outDir: '../internal/web/dist',
+    emptyOutDir: true,
+    target: 'es2022',
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    sourcemap: false,
+    reportCompressedSize: false,
+  },
+})
