@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"loadline/internal/session"
@@ -20,6 +19,7 @@ import (
 // of the messages before that one, as an import does it, and the answer names it.
 const (
 	chatPath      = "/v1/chat/completions"
+	modelsPath    = "/v1/models"
 	sessionHeader = "Loadline-Session"
 )
 
@@ -224,50 +224,23 @@ func (s *Server) answerChat(w http.ResponseWriter, r *http.Request, events Subsc
 	writeBody(w, http.StatusOK, "application/json", text.completion(head))
 }
 
-// openAIError is the error form of OpenAI.
-type openAIError struct {
-	Message string `json:"message"`
-	Type    string `json:"type"`
-	Code    string `json:"code"`
-	Param   string `json:"param,omitempty"`
+// modelList is what chat programs choose from.
+type modelList struct {
+	Object string        `json:"object"`
+	Data   []openAIModel `json:"data"`
 }
 
-type openAIFailure struct {
-	Error openAIError `json:"error"`
+type openAIModel struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"` // 0: nobody knows since when a project has been there
+	OwnedBy string `json:"owned_by"`
 }
 
-// speaksOpenAI reports whether refusals of this request have the form of OpenAI.
-func speaksOpenAI(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.URL.Path == chatPath
-}
-
-// openAIProblem is a problem in the form of OpenAI.
-func openAIProblem(p *problem) (openAIFailure, int) {
-	e := openAIError{Message: p.Detail, Type: openAIErrorType(p.Status), Code: string(p.Code)}
-	if len(p.Errors) > 0 {
-		e.Param = openAIParam(p.Errors[0].Pointer)
+func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
+	list := modelList{Object: "list", Data: []openAIModel{}}
+	for _, p := range s.config.Projects.List() {
+		list.Data = append(list.Data, openAIModel{ID: p.Name, Object: "model", OwnedBy: "loadline"})
 	}
-	if p.Status == http.StatusNotFound && e.Param == "model" {
-		e.Code = "model_not_found"
-	}
-	return openAIFailure{e}, p.Status
-}
-
-func openAIErrorType(status int) string {
-	switch {
-	case status == http.StatusUnauthorized:
-		return "authentication_error"
-	case status == http.StatusForbidden:
-		return "permission_error"
-	case status == http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case status >= http.StatusInternalServerError:
-		return "server_error"
-	}
-	return "invalid_request_error"
-}
-
-// openAIParam is a JSON Pointer as OpenAI writes it: messages.3.content.
-func openAIParam(pointer string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
+	return writeJSON(w, http.StatusOK, list)
 }

@@ -30,7 +30,7 @@ func wantFailure(t testing.TB, w *httptest.ResponseRecorder, code string) openAI
 // wantRefusal checks that w refuses in the form of its route.
 func wantRefusal(t testing.TB, r route, w *httptest.ResponseRecorder, c code) {
 	t.Helper()
-	if r.pattern == chatPath {
+	if r.pattern == chatPath || r.pattern == modelsPath {
 		wantFailure(t, w, string(c))
 		return
 	}
@@ -191,6 +191,20 @@ func TestChatRefuses(t *testing.T) {
 				t.Errorf("submitted %+v, answer %s", f.submitted, w.Body)
 			}
 		})
+	}
+}
+
+func TestModelsAreProjects(t *testing.T) {
+	w := ask(t, newTestServer(t, &fake{}), "GET", modelsPath, "")
+	if want := `{"object":"list","data":[{"id":"default","object":"model","created":0,"owned_by":"loadline"}]}`; w.Body.String() != want {
+		t.Errorf("models are %d %s, want %s", w.Code, w.Body, want)
+	}
+	s := newTestServer(t, &fake{}, func(c *Config) { c.Settings.Keys = map[string]string{"anna": digest("secret")} })
+	if e := wantFailure(t, ask(t, s, "GET", modelsPath, ""), "unauthorized"); e.Type != "authentication_error" {
+		t.Errorf("without a key: %+v", e)
+	}
+	if w := ask(t, s, "GET", modelsPath, "", "Authorization: Bearer secret"); w.Code != 200 {
+		t.Errorf("with a key: %d", w.Code)
 	}
 }
 

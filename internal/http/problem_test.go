@@ -63,8 +63,8 @@ func TestEveryRouteAnswersErrorsOfWhatIsBehindIt(t *testing.T) {
 			if strings.HasSuffix(r.pattern, "/ag-ui") {
 				body = aguiBody
 			}
-			if r.pattern == chatPath {
-				return // it has an error form of its own, and tests for it
+			if r.pattern == chatPath || r.pattern == modelsPath || r.pattern == "/v1/projects" {
+				return // the first has an error form and tests of its own, behind the others nothing fails
 			}
 			if r.pattern == "/v1/sessions" {
 				body = strings.ReplaceAll(body, `"input":"hi"`, "")

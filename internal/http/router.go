@@ -43,6 +43,7 @@ func (s *Server) routes() []route {
 		{"GET", one + "/items/{n}/output", s.getOutput, false},
 		{"GET", one + "/events", s.getEvents, false},
 		{"POST", chatPath, s.completeChat, false},
+		{"GET", modelsPath, s.listModels, false},
 		{"GET", "/v1/projects", s.listProjects, false},
 		{"GET", "/v1/tools", s.listTools, false},
 		{"GET", "/v1/manifest", s.getManifest, false},

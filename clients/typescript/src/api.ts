@@ -516,6 +516,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the projects as models
+         * @description For clients of `POST /v1/chat/completions`. The id of a model is the name of a project.
+         */
+        get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/projects": {
         parameters: {
             query?: never;
@@ -1117,6 +1137,23 @@ export interface components {
                     cached_tokens: number;
                 };
             };
+        };
+        ModelList: {
+            /** @constant */
+            object: "list";
+            data: {
+                /** @description The name of a project. */
+                id: string;
+                /** @constant */
+                object: "model";
+                /**
+                 * @description A project has no date.
+                 * @constant
+                 */
+                created: 0;
+                /** @constant */
+                owned_by: "loadline";
+            }[];
         };
         ChatFailure: {
             error: {
@@ -4353,6 +4390,77 @@ export interface operations {
             };
             /** @description Nothing was stored, or the turn was interrupted; `X-Should-Retry` is false when it was. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "/messages/0/content/1 is of type \"image_url\": only parts of type text can be taken",
+                     *         "type": "invalid_request_error",
+                     *         "code": "invalid_field",
+                     *         "param": "messages.0.content.1"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ChatFailure"];
+                };
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All projects. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "object": "list",
+                     *       "data": [
+                     *         {
+                     *           "id": "default",
+                     *           "object": "model",
+                     *           "created": 0,
+                     *           "owned_by": "loadline"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            /** @description A key is required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "message": "/messages/0/content/1 is of type \"image_url\": only parts of type text can be taken",
+                     *         "type": "invalid_request_error",
+                     *         "code": "invalid_field",
+                     *         "param": "messages.0.content.1"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ChatFailure"];
+                };
+            };
+            /** @description The host is not served here. */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
