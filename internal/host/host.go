@@ -191,12 +191,14 @@ func (h *Host) SubmitAndFollow(ctx context.Context, id session.ID, submission se
 	}
 	whole.Close()
 	if err == nil {
-		sub, err = h.subscribeTurn(ctx, id, t.ID)
+		sub, err = h.SubscribeTurn(ctx, id, t.ID)
 	}
 	return t, replayed, sub, err
 }
 
-func (h *Host) subscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error) {
+// SubscribeTurn reads the events of one turn alone, from its turn.queued on; the
+// subscription is over after the turn's terminal event.
+func (h *Host) SubscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error) {
 	queuedSeq, err := h.Store.QueuedSeq(ctx, id, turn)
 	if err != nil {
 		return nil, err

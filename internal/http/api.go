@@ -78,6 +78,9 @@ type Subscription = interface {
 // Streams follows sessions.
 type Streams interface {
 	Subscribe(ctx context.Context, id session.ID, from session.Cursor) (Subscription, error)
+	// SubscribeTurn yields the events of one turn alone, from its turn.queued; io.EOF
+	// follows its terminal event.
+	SubscribeTurn(ctx context.Context, id session.ID, turn session.TurnID) (Subscription, error)
 }
 
 // Projects tells what a project is given. An empty name means the obvious one.

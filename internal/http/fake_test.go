@@ -158,6 +158,10 @@ func (f *fake) Subscribe(_ context.Context, _ session.ID, from session.Cursor) (
 	return f.sub, f.err
 }
 
+func (f *fake) SubscribeTurn(context.Context, session.ID, session.TurnID) (Subscription, error) {
+	return f.sub, f.err
+}
+
 func (f *fake) Tools(project string) ([]Tool, error) {
 	return []Tool{{session.ToolSpec{Name: "Glob", Description: "lists files", Parameters: json.RawMessage(`{"type":"object"}`), Effect: session.EffectRead}, 16384}}, f.project(project)
 }

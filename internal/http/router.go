@@ -36,6 +36,8 @@ func (s *Server) routes() []route {
 		{"GET", turn, s.getTurn, false},
 		{"POST", turn + "/cancel", s.cancelTurn, false},
 		{"POST", one + "/ag-ui", s.runAGUI, false},
+		{"POST", one + "/ai-sdk", s.submitUIMessage, false},
+		{"GET", one + "/ai-sdk/{chat_id}/stream", s.resumeUIMessage, false},
 		{"GET", one + "/queue", s.listQueue, false},
 		{"GET", one + "/diagnosis", s.getDiagnosis, false},
 		{"GET", one + "/items", s.listItems, false},

@@ -179,6 +179,81 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions/{session_id}/ai-sdk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the session.
+                 * @example ses_01940f3e7a8b7c11b2a64f1d0c9e5a21
+                 */
+                session_id: components["parameters"]["SessionID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a turn for a client of the Vercel AI SDK
+         * @description Speaks the [UI message stream](https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol), version 1, of the packages `ai` 5, 6
+         *     and 7: make this address the `api` of a `DefaultChatTransport` for `useChat`. The session is the conversation, and
+         *     keeps the history: only the last message is read, which must be one of the user. Its parts of type `text` are the
+         *     input; parts `data-*` are let pass; other parts are refused, as are fields of another form. Fields that are not
+         *     named here are not used.
+         *
+         *     A message is run once: the same `id` and message id again give the same turn, told from its beginning, and with
+         *     another text 422. A message that was edited (`messageId`) runs again each time. `regenerate-message` sends the last
+         *     text as a new turn; the answer that it replaces stays in the history of the session.
+         *
+         *     The message of the assistant has the turn's id, and metadata `{turn_id}`, at the end `{turn_id, state, usage, error?}`.
+         *     Tools run on the server: their parts are `dynamic-tool`, with output `{summary, content?}`. Beside a result that was cut
+         *     stands `data-truncated` {toolCallId, limit, original_bytes, kept_bytes, dropped_bytes, kept_output?}. After
+         *     `data-restarted` {reason} the parts of the same step before it are void: the model has begun the step again.
+         *     `data-input` {text} is a message that entered the running turn. Transient are `data-progress`
+         *     {toolCallId, text}, `data-waiting` {wait_ms} and `data-retrying` {attempt, wait_ms, reason}.
+         *
+         *     Leaving never cancels the turn, and `stop()` only leaves: to end it, post to `…/turns/{turn_id}/cancel`. A body may have
+         *     `server.import_max_bytes` bytes, as clients send the whole history.
+         */
+        post: operations["submitUIMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session_id}/ai-sdk/{chat_id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the session.
+                 * @example ses_01940f3e7a8b7c11b2a64f1d0c9e5a21
+                 */
+                session_id: components["parameters"]["SessionID"];
+                /**
+                 * @description The client's own name of the chat, which is not used. The session says which conversation is meant.
+                 * @example 3f0d6b2e
+                 */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        /**
+         * Resume the running message
+         * @description What `useChat` asks for with `resume: true`. The turn that runs, or the next one that will, is told from its beginning.
+         */
+        get: operations["resumeUIMessage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions/{session_id}/queue": {
         parameters: {
             query?: never;
@@ -1051,6 +1126,34 @@ export interface components {
          * @enum {string}
          */
         Mode: "enqueue" | "reject" | "interrupt" | "steer";
+        /** @description What a `DefaultChatTransport` sends. Other fields are let pass, and not used. */
+        UIMessageRequest: {
+            /** @description The chat: a name of the client's own. */
+            id?: string;
+            /**
+             * @default submit-message
+             * @enum {string}
+             */
+            trigger: "submit-message" | "regenerate-message";
+            /** @description The message that was edited, or that is answered again. */
+            messageId?: string;
+            messages: ({
+                id?: string;
+                role: string;
+                parts: ({
+                    type: string;
+                    text?: string;
+                } & {
+                    [key: string]: unknown;
+                })[];
+            } & {
+                [key: string]: unknown;
+            })[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Server-sent events. Each `data` line but the last is a part of a UI message stream, version 1. */
+        UIMessageStream: string;
         /** @description A `RunAgentInput`. Other fields are let pass, and not used. */
         AGUIRun: {
             threadId: string;
@@ -2716,6 +2819,11 @@ export interface components {
          */
         IdempotencyReplayed: "true";
         /**
+         * @description The version of the protocol.
+         * @example v1
+         */
+        UIMessageStream: "v1";
+        /**
          * @description Seconds after which a new attempt makes sense.
          * @example 1
          */
@@ -3357,6 +3465,148 @@ export interface operations {
             421: components["responses"]["MisdirectedHost"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["QueueFull"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    submitUIMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the session.
+                 * @example ses_01940f3e7a8b7c11b2a64f1d0c9e5a21
+                 */
+                session_id: components["parameters"]["SessionID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "3f0d6b2e",
+                 *       "trigger": "submit-message",
+                 *       "messages": [
+                 *         {
+                 *           "id": "m1",
+                 *           "role": "user",
+                 *           "parts": [
+                 *             {
+                 *               "type": "text",
+                 *               "text": "Where is the limit read?"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UIMessageRequest"];
+            };
+        };
+        responses: {
+            /** @description The parts of the message, at last `[DONE]`. */
+            200: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["IdempotencyReplayed"];
+                    "X-Vercel-Ai-Ui-Message-Stream": components["headers"]["UIMessageStream"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"trn_01940f3e8c0d7e52a9d13b7f60c4d8e2","messageMetadata":{"turn_id":"trn_01940f3e8c0d7e52a9d13b7f60c4d8e2"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"text-start","id":"1"}
+                     *
+                     *     data: {"type":"text-delta","id":"1","delta":"In limit.go."}
+                     *
+                     *     data: {"type":"text-end","id":"1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","finishReason":"stop","messageMetadata":{"turn_id":"trn_01940f3e8c0d7e52a9d13b7f60c4d8e2","state":"completed","usage":{"input_tokens":812,"cached_input_tokens":0,"output_tokens":9}}}
+                     *
+                     *     data: [DONE]
+                     */
+                    "text/event-stream": components["schemas"]["UIMessageStream"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["CrossOrigin"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["InputTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["MisdirectedHost"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["QueueFull"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resumeUIMessage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the session.
+                 * @example ses_01940f3e7a8b7c11b2a64f1d0c9e5a21
+                 */
+                session_id: components["parameters"]["SessionID"];
+                /**
+                 * @description The client's own name of the chat, which is not used. The session says which conversation is meant.
+                 * @example 3f0d6b2e
+                 */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The parts of the message from its `start`, at last `[DONE]`. */
+            200: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Vercel-Ai-Ui-Message-Stream": components["headers"]["UIMessageStream"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"trn_01940f3e8c0d7e52a9d13b7f60c4d8e2","messageMetadata":{"turn_id":"trn_01940f3e8c0d7e52a9d13b7f60c4d8e2"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"text-start","id":"1"}
+                     *
+                     *     data: {"type":"text-delta","id":"1","delta":"In limit.go."}
+                     *
+                     *     data: {"type":"text-end","id":"1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","finishReason":"stop","messageMetadata":{"turn_id":"trn_01940f3e8c0d7e52a9d13b7f60c4d8e2","state":"completed","usage":{"input_tokens":812,"cached_input_tokens":0,"output_tokens":9}}}
+                     *
+                     *     data: [DONE]
+                     */
+                    "text/event-stream": components["schemas"]["UIMessageStream"];
+                };
+            };
+            /** @description Nothing runs. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NotFound"];
+            421: components["responses"]["MisdirectedHost"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
