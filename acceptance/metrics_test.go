@@ -67,6 +67,7 @@ func TestA30EverySeriesIsThereFromTheStart(t *testing.T) {
 		labelled("turns_total", []string{"outcome", "completed", "failed", "cancelled", "interrupted"}),
 		[]string{"turn_duration_seconds_sum", "turn_duration_seconds_count"},
 		labelled("compactions_total", []string{"outcome", "model", "rule"}),
+		labelled("budget_wait_seconds_total", []string{"for", "turn", "memory"}),
 		labelled("steps_total", []string{"outcome", "ok", "retried", "failed", "cancelled"}),
 		labelled("model_first_token_seconds_sum", providers), labelled("model_first_token_seconds_count", providers),
 		labelled("model_tokens_total", []string{"direction", "input", "cached_input", "output"}, providers),

@@ -74,7 +74,7 @@ func (s *server) memoryEngine(settings manifest.Settings, m model, log zerolog.L
 	return worker.Config{
 		Provider:        m.provider,
 		Window:          m.window,
-		Budget:          m.budget,
+		Budget:          m.budget.Background(),
 		MaxCallsPerStep: settings.Worker.MaxCallsPerStep,
 		RetryMaxWait:    time.Duration(settings.Model.RetryMaxWait),
 		ToolTimeout:     time.Duration(settings.Worker.ToolTimeout),

@@ -47,7 +47,7 @@ func TestWholeTurnIsAsTheContractSays(t *testing.T) {
 	until(t, early, terminal)
 	w.say(path, "fail", session.TurnFailed, llmtest.Step{Status: 401, Body: "who are you"})
 	w.say(path, "try again", session.TurnCompleted, llmtest.Step{Text: []string{"half a"}, CutAfterBytes: 250, Abort: true}, llmtest.Step{Text: []string{"whole"}})
-	w.budget.Take(w.budget.MaxTokens()) // so that the next one waits
+	w.budget.Claim(w.budget.MaxTokens()) // so that the next one waits
 	w.cancelOne(path, stuck)
 	w.readBack(path)
 

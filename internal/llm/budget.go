@@ -2,17 +2,30 @@ package llm
 
 import (
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
+// leastWait is the shortest time after which a background request asks again.
+const leastWait = 10 * time.Millisecond
+
 // Budget is how many input tokens a minute the holder of one key may send, all
 // models and sessions together. It is a bucket that is full at first and fills
 // again evenly. Nil is no limit. It is safe for concurrent use.
 type Budget struct {
-	bucket  *rate.Limiter
-	anySize bool
+	*bucket
+	anySize, background bool
+}
+
+// bucket is what all views of one budget share.
+type bucket struct {
+	limiter *rate.Limiter
+
+	mu   sync.Mutex // guards line, and makes a look into the limiter and a take one step
+	line []*Claim   // of the background, which have not been taken yet, in order
 }
 
 // NewBudget makes a budget of so many tokens a minute, at least 20. It stays a
@@ -20,7 +33,7 @@ type Budget struct {
 // other than they were sent in.
 func NewBudget(tokensPerMinute int64) *Budget {
 	tokens := int(min(max(tokensPerMinute-tokensPerMinute/20, 1), math.MaxInt32))
-	return &Budget{bucket: rate.NewLimiter(rate.Limit(float64(tokens)/time.Minute.Seconds()), tokens)}
+	return &Budget{bucket: &bucket{limiter: rate.NewLimiter(rate.Limit(float64(tokens)/time.Minute.Seconds()), tokens)}}
 }
 
 // AnySize is the same budget for requests that the service alone may refuse for their
@@ -29,7 +42,19 @@ func (b *Budget) AnySize() *Budget {
 	if b == nil {
 		return nil
 	}
-	return &Budget{bucket: b.bucket, anySize: true}
+	return &Budget{bucket: b.bucket, anySize: true, background: b.background}
+}
+
+// Background is the same budget for requests that nobody waits for. They take nothing
+// before they are sent, and leave half of the bucket to others; one that needs more
+// than the other half is sent when the bucket is full. So none that is not sent yet
+// makes another request wait, and under a load that never lets the bucket fill they
+// do wait.
+func (b *Budget) Background() *Budget {
+	if b == nil {
+		return nil
+	}
+	return &Budget{bucket: b.bucket, anySize: b.anySize, background: true}
 }
 
 // MaxTokens is the largest request that can ever be sent.
@@ -37,30 +62,101 @@ func (b *Budget) MaxTokens() int64 {
 	if b == nil || b.anySize {
 		return math.MaxInt64
 	}
-	return int64(b.bucket.Burst())
+	return int64(b.limiter.Burst())
 }
 
-// Take takes the tokens of one request out of the budget, and says how long it must
-// wait for its turn, which comes in order of taking. A request above the budget
-// counts as all of it. Who does not send it after all calls the returned
-// function.
-func (b *Budget) Take(tokens int64) (wait time.Duration, giveBack func()) {
+// Claim is the place of one request in a budget. Nil need not wait. It is for one
+// goroutine.
+type Claim struct {
+	budget *Budget
+	tokens int
+	taken  *rate.Reservation // nil while a claim of the background stands in line
+}
+
+// Claim takes the tokens of one request out of the budget; its turn comes in order of
+// claiming. A request above the budget counts as all of it. Who does not send the
+// request after all cancels the claim.
+func (b *Budget) Claim(tokens int64) *Claim {
 	if b == nil {
-		return 0, func() {}
+		return nil
 	}
-	r := b.bucket.ReserveN(time.Now(), b.bounded(tokens))
-	return r.Delay(), r.Cancel
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := &Claim{budget: b, tokens: b.bounded(tokens)}
+	if b.background {
+		b.line = append(b.line, c)
+	} else {
+		c.taken = b.limiter.ReserveN(time.Now(), c.tokens)
+	}
+	return c
 }
 
-// Settle corrects what Take has taken by what the service has counted: the next
+// Background reports whether the claim gives way to others.
+func (c *Claim) Background() bool { return c != nil && c.budget.background }
+
+// Wait is how long the request must wait before it may be sent; 0 is now. One of the
+// background may be told to wait longer when it asks again, as others came first.
+func (c *Claim) Wait() time.Duration {
+	if c == nil {
+		return 0
+	}
+	b := c.budget.bucket
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if c.taken != nil {
+		return c.taken.DelayFrom(now)
+	}
+	missing := -b.limiter.TokensAt(now)
+	place := slices.Index(b.line, c)
+	for i, next := range b.line[:place+1] {
+		if i == 0 {
+			missing += float64(b.needed(next))
+		} else {
+			missing += float64(next.tokens)
+		}
+	}
+	if place == 0 && missing <= 0 {
+		b.line = b.line[1:]
+		c.taken = b.limiter.ReserveN(now, c.tokens)
+		return 0
+	}
+	seconds := missing / float64(b.limiter.Limit())
+	return max(time.Duration(seconds*float64(time.Second)), leastWait)
+}
+
+// needed is how much of the bucket must be there before a claim of the background is
+// sent.
+func (b *bucket) needed(c *Claim) int {
+	full := b.limiter.Burst()
+	return min(c.tokens+full/2, full)
+}
+
+// Cancel gives back what the claim has taken and leaves the line.
+func (c *Claim) Cancel() {
+	if c == nil {
+		return
+	}
+	b := c.budget.bucket
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c.taken != nil {
+		c.taken.Cancel()
+	}
+	b.line = slices.DeleteFunc(b.line, func(other *Claim) bool { return other == c })
+}
+
+// Settle corrects what a claim has taken by what the service has counted: the next
 // requests wait longer for what was too little, and less for what was too much.
 func (b *Budget) Settle(taken, counted int64) {
 	if b == nil || counted <= 0 {
 		return
 	}
-	b.bucket.ReserveN(time.Now(), b.bounded(counted)-b.bounded(taken))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limiter.ReserveN(time.Now(), b.bounded(counted)-b.bounded(taken))
 }
 
 func (b *Budget) bounded(tokens int64) int {
-	return min(int(min(max(tokens, 0), math.MaxInt32)), b.bucket.Burst())
+	return min(int(min(max(tokens, 0), math.MaxInt32)), b.limiter.Burst())
 }

@@ -19,7 +19,7 @@ func TestBudgetIsNeverMoreThanTheServiceAllows(t *testing.T) {
 		begun, sent := time.Now(), int64(0)
 		for i := range 200 {
 			tokens := int64(i * 137 % 28_500)
-			wait, _ := b.Take(tokens)
+			wait, _ := take(b, tokens)
 			time.Sleep(wait)
 			time.Sleep(time.Duration(i%7) * 50 * time.Millisecond) // on its way
 			if !service.AllowN(time.Now(), int(tokens)) {
@@ -33,17 +33,23 @@ func TestBudgetIsNeverMoreThanTheServiceAllows(t *testing.T) {
 	})
 }
 
+// take claims the tokens of a request, and says how long it waits.
+func take(b *Budget, tokens int64) (wait time.Duration, giveBack func()) {
+	c := b.Claim(tokens)
+	return c.Wait(), c.Cancel
+}
+
 func TestBudgetTakesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(60_000) // 57,000, or 950 a second
-		first, _ := b.Take(b.MaxTokens())
-		second, giveBack := b.Take(9500)
-		third, _ := b.Take(950)
+		first, _ := take(b, b.MaxTokens())
+		second, giveBack := take(b, 9500)
+		third, _ := take(b, 950)
 		if first != 0 || second != 10*time.Second || third != 11*time.Second {
 			t.Errorf("waits are %v, %v and %v, want 0s, 10s and 11s", first, second, third)
 		}
 		giveBack()
-		if fourth, _ := b.Take(0); fourth >= 11*time.Second {
+		if fourth, _ := take(b, 0); fourth >= 11*time.Second {
 			t.Errorf("what was given back is still waited for: %v", fourth)
 		}
 	})
@@ -64,9 +70,9 @@ func TestBudgetSettles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := NewBudget(60_000)
-				b.Take(test.taken)
+				take(b, test.taken)
 				b.Settle(test.taken, test.counted)
-				if wait, _ := b.Take(950); wait != test.want {
+				if wait, _ := take(b, 950); wait != test.want {
 					t.Errorf("the next waits %v, want %v", wait, test.want)
 				}
 			})
@@ -76,7 +82,7 @@ func TestBudgetSettles(t *testing.T) {
 
 func TestBudgetHasBounds(t *testing.T) {
 	var none *Budget
-	if wait, giveBack := none.Take(math.MaxInt64); wait != 0 || none.MaxTokens() != math.MaxInt64 {
+	if wait, giveBack := take(none, math.MaxInt64); wait != 0 || none.MaxTokens() != math.MaxInt64 {
 		t.Error("no budget is a limit")
 	} else {
 		giveBack()
@@ -84,7 +90,7 @@ func TestBudgetHasBounds(t *testing.T) {
 	}
 	for _, perMinute := range []int64{math.MinInt64, -1, 0, 1, 20, math.MaxInt64} {
 		b := NewBudget(perMinute)
-		if wait, _ := b.Take(math.MaxInt64); wait != 0 || b.MaxTokens() < 1 {
+		if wait, _ := take(b, math.MaxInt64); wait != 0 || b.MaxTokens() < 1 {
 			t.Errorf("budget of %d: the first request waits %v, the largest is %d", perMinute, wait, b.MaxTokens())
 		}
 	}
@@ -114,9 +120,9 @@ func TestAnySizeSharesTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(1000)
 		whole := b.AnySize()
-		first, _ := whole.Take(1 << 40)
-		second, _ := b.Take(950)
-		third, _ := whole.Take(1 << 40)
+		first, _ := take(whole, 1<<40)
+		second, _ := take(b, 950)
+		third, _ := take(whole, 1<<40)
 		if first != 0 || second != time.Minute || third != 2*time.Minute {
 			t.Errorf("waits are %v, %v and %v, want 0s, 1m0s and 2m0s", first, second, third)
 		}

@@ -150,8 +150,8 @@ func (r *run) askOnce(ctx context.Context) (llm.Answer, error) {
 // takeTurn takes the tokens of one request out of a budget, and waits until it may
 // be sent.
 func (r *run) takeTurn(ctx context.Context, b *llm.Budget, tokens int64) error {
-	wait, giveBack := b.Take(tokens)
-	for wait > 0 {
+	claim := b.Claim(tokens)
+	for wait := claim.Wait(); wait > 0; wait = claim.Wait() {
 		part := min(wait, maxSilentWait)
 		err := error(nil)
 		if wait >= shownWait {
@@ -161,10 +161,10 @@ func (r *run) takeTurn(ctx context.Context, b *llm.Budget, tokens int64) error {
 			err = pause(ctx, part)
 		}
 		if err != nil {
-			giveBack()
+			claim.Cancel()
 			return err
 		}
-		wait -= part
+		r.engine.Metrics.waited(claim.Background(), part)
 	}
 	return nil
 }

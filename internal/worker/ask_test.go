@@ -183,7 +183,7 @@ func TestBudgetIsChargedWhatTheServiceCounts(t *testing.T) {
 		w := newWorkbench(t, nil) // whose model counts 10 tokens
 		w.engine.Budget, w.engine.Instructions = llm.NewBudget(60_000), strings.Repeat("be kind ", 10_000)
 		w.run(t.Context())
-		if wait, _ := w.engine.Budget.Take(w.engine.Budget.MaxTokens()); wait > time.Second/10 {
+		if wait := w.engine.Budget.Claim(w.engine.Budget.MaxTokens()).Wait(); wait > time.Second/10 {
 			t.Errorf("after a request of 10 tokens the next waits %v", wait)
 		}
 	})
@@ -194,7 +194,7 @@ func TestLongWaitIsToldAgain(t *testing.T) {
 		w := newWorkbench(t, nil)
 		w.engine.Budget = llm.NewBudget(1000)
 		for range 11 {
-			w.engine.Budget.Take(950)
+			w.engine.Budget.Claim(950)
 		}
 		begun := time.Now()
 		if turn := w.run(t.Context()); turn.State != session.TurnCompleted {
@@ -216,16 +216,17 @@ func TestCancelledWaitGivesItsTokensBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkbench(t, nil)
 		w.engine.Budget = llm.NewBudget(1000)
-		w.engine.Budget.Take(950)
-		w.engine.Budget.Take(950)
-		before, giveBack := w.engine.Budget.Take(1)
-		giveBack()
+		w.engine.Budget.Claim(950)
+		w.engine.Budget.Claim(950)
+		probe := w.engine.Budget.Claim(1)
+		before := probe.Wait()
+		probe.Cancel()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, ErrCancelled)
 		defer cancel()
 		if turn := w.run(ctx); turn.State != session.TurnCancelled || len(w.model.requests) != 0 {
 			t.Errorf("turn = %s, %d requests", turn.State, len(w.model.requests))
 		}
-		if after, _ := w.engine.Budget.Take(1); after > before-time.Second {
+		if after := w.engine.Budget.Claim(1).Wait(); after > before-time.Second {
 			t.Errorf("the next request waits %v, before it was %v", after, before)
 		}
 	})

@@ -45,6 +45,12 @@ const (
 	compactedByRule  compactOutcome = "rule"
 )
 
+// Who waits for a minute's input tokens, as metrics count it.
+const (
+	waitedTurn   = "turn"
+	waitedMemory = "memory"
+)
+
 // Metrics is what all engines of a server count together.
 type Metrics struct {
 	tools map[string]bool
@@ -58,6 +64,7 @@ type Metrics struct {
 	firstTokenTime *prometheus.HistogramVec
 	tokens         *prometheus.CounterVec
 	compactions    *prometheus.CounterVec
+	waits          *prometheus.CounterVec
 }
 
 // NewMetrics registers the engine's metrics, every series at 0 for each tool and
@@ -84,6 +91,7 @@ func NewMetrics(reg prometheus.Registerer, tools, providers []string) *Metrics {
 		firstTokenTime: histogram("model_first_token_seconds", "Time from a model request to the first piece of its answer.", "provider", []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 120}),
 		tokens:         counter("model_tokens_total", "Tokens as the provider reported them; input includes cached_input.", "provider", "direction"),
 		compactions:    counter("compactions_total", "Times that old messages were summed up, by a model or, as far as none did, by rule.", "outcome"),
+		waits:          counter("budget_wait_seconds_total", "Time that requests have waited for the input tokens of the minute.", "for"),
 	}
 	m.start(tools, providers)
 	return m
@@ -106,6 +114,8 @@ func (m *Metrics) start(tools, providers []string) {
 	}
 	m.compactions.WithLabelValues(string(compactedByModel))
 	m.compactions.WithLabelValues(string(compactedByRule))
+	m.waits.WithLabelValues(waitedTurn)
+	m.waits.WithLabelValues(waitedMemory)
 	for _, p := range providers {
 		m.firstTokenTime.WithLabelValues(p)
 		for _, d := range []string{"input", "cached_input", "output"} {
@@ -150,6 +160,14 @@ func (m *Metrics) answered(provider string, u session.Usage) {
 }
 
 func (m *Metrics) compacted(how compactOutcome) { m.compactions.WithLabelValues(string(how)).Inc() }
+
+func (m *Metrics) waited(background bool, d time.Duration) {
+	who := waitedTurn
+	if background {
+		who = waitedMemory
+	}
+	m.waits.WithLabelValues(who).Add(d.Seconds())
+}
 
 func (m *Metrics) used(provider string, u session.Usage) {
 	m.tokens.WithLabelValues(provider, "input").Add(float64(u.InputTokens))
