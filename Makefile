@@ -22,7 +22,7 @@ build: ## build bin/server, a static binary
 	CGO_ENABLED=0 go build -trimpath -o bin/server ./cmd/server
 
 .PHONY: test
-test: tools format-check tidy-check generate-check web-check lint race ## run everything that CI runs, and install what that needs
+test: tools format-check tidy-check generate-check web-check lint e2e race ## run everything that CI runs, and install what that needs
 
 # The last step, so that its closing lines close the log.
 .PHONY: race
@@ -75,6 +75,11 @@ web: node_modules/.installed ## build the page of web/ into internal/web/dist
 web-check: web
 	git diff --exit-code internal/web/dist
 	test -z "$$(git ls-files --others internal/web/dist)"
+
+.PHONY: e2e
+e2e: node_modules/.installed ## run the tests of real clients against the real server
+	npm run --silent check -w e2e
+	npm run --silent test -w e2e
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZ_TIME (10s)
