@@ -68,6 +68,19 @@ func (s *Server) resumeUIMessage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// speaksAISDK reports whether refusals of this request are one line of text: clients
+// of the AI SDK show a body as it is to whoever chats.
+func speaksAISDK(r *http.Request) bool {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/sessions/"), "/")
+	switch r.Method {
+	case http.MethodPost:
+		return rest == "ai-sdk"
+	case http.MethodGet, http.MethodHead:
+		return strings.HasPrefix(rest, "ai-sdk/") && strings.HasSuffix(rest, "/stream")
+	}
+	return false
+}
+
 // uiRequest is a request for a message of the assistant.
 type uiRequest struct {
 	session.Submission

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -114,6 +115,16 @@ func readUIStream(body string) (text string, err error) {
 	return text, nil
 }
 
+// wantText checks that w refuses in one line of text, and returns it.
+func wantText(t testing.TB, w *httptest.ResponseRecorder, c code) string {
+	t.Helper()
+	p, text := newProblem(c, ""), w.Body.String()
+	if w.Code != p.Status || !strings.HasPrefix(text, p.Title+": ") || len(text) < len(p.Title)+4 || strings.Contains(text, "\n") || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("answer %d %s, want a line of text for %s", w.Code, w.Body, c)
+	}
+	return text
+}
+
 func TestUIMessageRefuses(t *testing.T) {
 	body := func(messages string) string { return `{"id":"c","messages":` + messages + `}` }
 	parts := func(parts string) string { return body(`[{"id":"m","role":"user","parts":` + parts + `}]`) }
@@ -148,9 +159,9 @@ func TestUIMessageRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := &fake{}
 			s := newTestServer(t, f, func(c *Config) { c.Settings.ImportMaxBytes = 2 << 20 })
-			p := wantProblem(t, ask(t, s, "POST", uiPath, test.body), test.code)
-			if test.pointer != "" && (len(p.Errors) == 0 || p.Errors[0].Pointer != test.pointer) {
-				t.Errorf("errors %+v, want one at %s", p.Errors, test.pointer)
+			text := wantText(t, ask(t, s, "POST", uiPath, test.body), test.code)
+			if !strings.Contains(text, test.pointer+" ") {
+				t.Errorf("refused with %q, want one at %s", text, test.pointer)
 			}
 			if len(f.submitted) > 0 {
 				t.Errorf("submitted %+v", f.submitted)

@@ -34,6 +34,10 @@ func wantRefusal(t testing.TB, r route, w *httptest.ResponseRecorder, c code) {
 		wantFailure(t, w, string(c))
 		return
 	}
+	if strings.Contains(r.pattern, "/ai-sdk") {
+		wantText(t, w, c)
+		return
+	}
 	wantProblem(t, w, c)
 }
 

@@ -156,13 +156,17 @@ func (s *Server) answer(h handler) http.HandlerFunc {
 
 // refuse answers with a problem, in the form that clients of the route can read.
 func refuse(w http.ResponseWriter, r *http.Request, p *problem) {
-	if !speaksOpenAI(r) {
+	switch {
+	case speaksOpenAI(r):
+		body, status := openAIProblem(p)
+		setRetryAfter(w.Header(), status)
+		writeBody(w, status, "application/json", body)
+	case speaksAISDK(r):
+		setRetryAfter(w.Header(), p.Status)
+		writeText(w, p.Status, p.Title+": "+p.Detail)
+	default:
 		writeProblem(w, p)
-		return
 	}
-	body, status := openAIProblem(p)
-	setRetryAfter(w.Header(), status)
-	writeBody(w, status, "application/json", body)
 }
 
 func setRetryAfter(h http.Header, status int) {
@@ -187,6 +191,14 @@ func writeBody(w http.ResponseWriter, status int, contentType string, v any) {
 	if err != nil {
 		panic("encode an answer: " + err.Error()) // our own types always encode
 	}
+	writeBytes(w, status, contentType, body)
+}
+
+func writeText(w http.ResponseWriter, status int, text string) {
+	writeBytes(w, status, "text/plain; charset=utf-8", []byte(text))
+}
+
+func writeBytes(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)

@@ -1152,6 +1152,8 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description One line for the person who chats: title and detail of the problem. Clients of the AI SDK show the body as it is. */
+        RefusalText: string;
         /** @description Server-sent events. Each `data` line but the last is a part of a UI message stream, version 1. */
         UIMessageStream: string;
         /** @description A `RunAgentInput`. Other fields are let pass, and not used. */
@@ -2768,6 +2770,132 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Something in the request is wrong; it was not carried out. */
+        BadRequestText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The body has invalid fields: /messages/0/parts/1 is of type "file": only parts of type text can be taken */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description The server wants a key, and there was none, or an unknown one. */
+        UnauthorizedText: {
+            headers: {
+                "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example A key is required: send a valid key: Authorization: Bearer KEY */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description A page of another site asked for a change. */
+        CrossOriginText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The origin is not allowed: pages of another site may use this API only when server.allowed_origins names their origin */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description Nothing has this id, or it was deleted. A malformed id is an unknown one. */
+        NotFoundText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example Nothing is here: nothing has this id: it is malformed or unknown, or its session was deleted */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description The body did not arrive in time. */
+        RequestTimeoutText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The request took too long: the body did not arrive in time: send it again */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /**
+         * @description The body is larger than `server.body_max_bytes`, or the input can never fit into a request to the session's model.
+         *     Nothing was stored.
+         */
+        InputTooLargeText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The body is too large: a body may have at most 1048576 bytes (server.body_max_bytes) */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description The `Content-Type` is not `application/json`, or the body is encoded. */
+        UnsupportedMediaTypeText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The body is not JSON: Content-Type is "text/plain": send application/json */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description The server is not known under the name in `Host`. */
+        MisdirectedHostText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The host is not served here: the Host header is "evil.test": add its name to server.allowed_hosts if it is yours */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description The request is well formed but names something that does not fit. */
+        UnprocessableText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The project is unknown: the manifest names no such project */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description Too many turns wait in this session. */
+        QueueFullText: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example Too many turns are queued: wait until turns of this session have ended, then send it again */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description A mistake of the server. Its log holds the cause. */
+        InternalText: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The server made a mistake: the server's log holds the cause */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
+        /** @description Not now. Nothing was stored; the same request may succeed later. */
+        UnavailableText: {
+            headers: {
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                /** @example The storage failed: nothing was stored: send it again later; the server's log holds the cause */
+                "text/plain": components["schemas"]["RefusalText"];
+            };
+        };
     };
     parameters: {
         /**
@@ -3535,18 +3663,18 @@ export interface operations {
                     "text/event-stream": components["schemas"]["UIMessageStream"];
                 };
             };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["CrossOrigin"];
-            404: components["responses"]["NotFound"];
-            408: components["responses"]["RequestTimeout"];
-            413: components["responses"]["InputTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            421: components["responses"]["MisdirectedHost"];
-            422: components["responses"]["Unprocessable"];
-            429: components["responses"]["QueueFull"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
+            400: components["responses"]["BadRequestText"];
+            401: components["responses"]["UnauthorizedText"];
+            403: components["responses"]["CrossOriginText"];
+            404: components["responses"]["NotFoundText"];
+            408: components["responses"]["RequestTimeoutText"];
+            413: components["responses"]["InputTooLargeText"];
+            415: components["responses"]["UnsupportedMediaTypeText"];
+            421: components["responses"]["MisdirectedHostText"];
+            422: components["responses"]["UnprocessableText"];
+            429: components["responses"]["QueueFullText"];
+            500: components["responses"]["InternalText"];
+            503: components["responses"]["UnavailableText"];
         };
     };
     resumeUIMessage: {
@@ -3604,11 +3732,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Unauthorized"];
-            404: components["responses"]["NotFound"];
-            421: components["responses"]["MisdirectedHost"];
-            500: components["responses"]["Internal"];
-            503: components["responses"]["Unavailable"];
+            401: components["responses"]["UnauthorizedText"];
+            404: components["responses"]["NotFoundText"];
+            421: components["responses"]["MisdirectedHostText"];
+            500: components["responses"]["InternalText"];
+            503: components["responses"]["UnavailableText"];
         };
     };
     listQueue: {
