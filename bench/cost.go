@@ -93,7 +93,7 @@ func weighDisk(ctx context.Context, l *lab) (row, error) {
 	disk, err := folderBytes(server.dataFolder)
 	return row{
 		what: "disk bytes per byte of history, 1000 short turns", server: fmt.Sprintf("%s of %s", mebibytes(disk), mebibytes(history)),
-		got: float64(disk) / float64(history), open: true,
+		got: float64(disk) / float64(history), limit: 1.5, aim: 1.4,
 	}, err
 }
 

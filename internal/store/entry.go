@@ -53,10 +53,10 @@ var errShape = errors.New("it does not carry what its type says")
 type entry struct {
 	code   code
 	turnID session.TurnID // empty when it belongs to no turn
-	at     session.Time
-	n      any // int64, or nil when it is no item
-	text   any // string or nil
-	data   any // string or nil
+	at     session.Time   // 0 when it is written: that of the turn
+	n      any            // int64, or nil when it is no item
+	text   any            // string or nil
+	data   any            // string or nil
 
 	turnName any   // string or nil: turnID as it was read
 	seq      int64 // of an event that was read
@@ -76,7 +76,7 @@ func (e *entry) encode(ev *session.Event, input string) (err error) {
 	case ev.Wait != nil && ev.Type == session.EventStepWaiting:
 		err = e.setData(ev.Wait)
 	case ev.Step != nil && ev.Type == session.EventStepCompleted:
-		err = e.setData(ev.Step)
+		err = e.setData(stepNumbers{ev.Step.Usage.InputTokens, ev.Step.Usage.CachedInputTokens, ev.Step.Usage.OutputTokens, ev.Step.RequestBytes})
 	case ev.Extract != nil && ev.Type == session.EventMemoryExtract:
 		err = e.setData(ev.Extract)
 	default:
@@ -193,13 +193,22 @@ func (e *entry) event(id session.ID) (ev session.Event, err error) {
 		ev.Wait = new(session.Wait)
 		err = e.rest(ev.Wait)
 	case codeStepCompleted:
-		ev.Step = new(session.Step)
-		err = e.rest(ev.Step)
+		ev.Step, err = e.step()
 	case codeMemoryExtract:
 		ev.Extract = new(session.Extract)
 		err = e.rest(ev.Extract)
 	}
 	return ev, err
+}
+
+// stepNumbers is a step as it is stored: there is one for each request, and its names
+// would take more than its numbers.
+type stepNumbers [4]int64
+
+func (e *entry) step() (*session.Step, error) {
+	var n stepNumbers
+	err := e.rest(&n)
+	return &session.Step{Usage: session.Usage{InputTokens: n[0], CachedInputTokens: n[1], OutputTokens: n[2]}, RequestBytes: n[3]}, err
 }
 
 // item is the item of session id that e stands for.

@@ -59,19 +59,37 @@ func (p *plan) add(into *entry, e *session.Event) error {
 		return fmt.Errorf("it is of session %q", e.SessionID)
 	}
 	var input string
+	var moment session.Time
 	if e.TurnID != "" {
 		t := p.turn(e)
 		if err := p.move(t, e); err != nil {
 			return err
 		}
-		input = t.input
+		input, moment = t.input, t.moment(e)
 	}
 	if e.Item != nil {
 		note := session.NoteOf(e.Item)
 		p.items++
 		p.noteBytes += note.Bytes()
 	}
-	return into.encode(e, input)
+	err := into.encode(e, input)
+	if into.at == moment {
+		into.at = 0 // the turn has it
+	}
+	return err
+}
+
+// moment is the time that the row of the turn has for an event; 0 when it has none.
+func (t *turnPlan) moment(e *session.Event) session.Time {
+	switch {
+	case e.Turn != nil && e.Type == session.EventTurnQueued:
+		return e.Turn.CreatedAt
+	case e.Turn != nil && e.Type.Terminal():
+		return e.Turn.EndedAt
+	case e.Type == session.EventTurnStarted, e.Item != nil && e.Item.Kind == session.KindUserMessage:
+		return t.started
+	}
+	return 0
 }
 
 // turn finds the plan of the event's turn or begins one.

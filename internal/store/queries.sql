@@ -118,7 +118,9 @@ SELECT l.seq FROM log l WHERE l.session = (SELECT row FROM sessions WHERE id = $
 ORDER BY l.seq DESC LIMIT 1
 
 -- name: item_entry
-SELECT t.id, l.at, l.code, l.n, CASE WHEN l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data
+SELECT t.id, CASE WHEN l.at > 0 THEN l.at WHEN l.code = 1 THEN t.created_at WHEN l.code IN (2, 16) THEN t.started_at
+    WHEN l.code < 7 THEN t.ended_at ELSE 0 END AS at, l.code, l.n,
+    CASE WHEN l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data
 FROM log l LEFT JOIN turns t ON t.row = l.turn
 
 -- name: item
@@ -141,7 +143,9 @@ WHERE l.session = (SELECT row FROM sessions WHERE id = $1) AND l.code = 9 ORDER 
 SELECT coalesce(max(n), 0) FROM log WHERE session = (SELECT row FROM sessions WHERE id = $1) AND n IS NOT NULL
 
 -- name: event_entry
-SELECT t.id, l.at, l.code, l.n, CASE WHEN l.code < 7 OR l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data, l.seq, l.turn
+SELECT t.id, CASE WHEN l.at > 0 THEN l.at WHEN l.code = 1 THEN t.created_at WHEN l.code IN (2, 16) THEN t.started_at
+    WHEN l.code < 7 THEN t.ended_at ELSE 0 END AS at, l.code, l.n,
+    CASE WHEN l.code < 7 OR l.code = 16 AND l.text IS NULL THEN t.input ELSE l.text END, l.data, l.seq, l.turn
 FROM log l LEFT JOIN turns t ON t.row = l.turn
 
 -- name: events

@@ -68,9 +68,8 @@ func (s *Store) History(ctx context.Context, id session.ID) ([]session.Item, err
 func (s *Store) Steps(ctx context.Context, id session.ID, limit int) ([]session.Step, error) {
 	var steps []session.Step
 	err := s.entries(ctx, id, "steps", []any{string(id), bounded(limit)}, math.MaxInt, func(e *entry) (bool, error) {
-		var step session.Step
-		err := e.rest(&step)
-		steps = append(steps, step)
+		step, err := e.step()
+		steps = append(steps, *step)
 		return true, err
 	})
 	return steps, err
