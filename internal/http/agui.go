@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"loadline/internal/session"
 )
@@ -61,6 +62,12 @@ func (s *Server) runAGUI(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.followTurn(w, r, id, run.Submission, key, &agui{threadID: run.threadID, runID: run.runID})
+}
+
+// speaksAGUI reports whether refusals of this request are one line of text: clients of
+// AG-UI show a body as it is, after the status.
+func speaksAGUI(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/v1/sessions/") && strings.HasSuffix(r.URL.Path, "/ag-ui")
 }
 
 // aguiRun is a request for a run.

@@ -34,7 +34,7 @@ func wantRefusal(t testing.TB, r route, w *httptest.ResponseRecorder, c code) {
 		wantFailure(t, w, string(c))
 		return
 	}
-	if strings.Contains(r.pattern, "/ai-sdk") {
+	if strings.Contains(r.pattern, "/ai-sdk") || strings.HasSuffix(r.pattern, "/ag-ui") {
 		wantText(t, w, c)
 		return
 	}

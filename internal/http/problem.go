@@ -161,7 +161,7 @@ func refuse(w http.ResponseWriter, r *http.Request, p *problem) {
 		body, status := openAIProblem(p)
 		setRetryAfter(w.Header(), status)
 		writeBody(w, status, "application/json", body)
-	case speaksAISDK(r):
+	case speaksAISDK(r), speaksAGUI(r):
 		setRetryAfter(w.Header(), p.Status)
 		writeText(w, p.Status, p.Title+": "+p.Detail)
 	default:
