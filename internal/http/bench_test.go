@@ -107,3 +107,33 @@ func BenchmarkIdleReader(b *testing.B) {
 		}
 	}
 }
+
+// What one delta costs in each form of a stream, writing aside.
+func BenchmarkForms(b *testing.B) {
+	turn, deltas := session.Turn{ID: testTurn, SessionID: testSession}, make([]session.Event, 1000)
+	for i := range deltas {
+		deltas[i] = sample()[2]
+		deltas[i].Delta = &session.Delta{ItemN: 2, Kind: session.KindAssistantMessage, AtByte: int64(6 * i), Text: "token ", Offset: int64(6*i + 6)}
+	}
+	for name, form := range map[string]func() translation{
+		"native": func() translation { return native{} },
+		"ag-ui":  func() translation { return &agui{threadID: "t", runID: "r", steps: 1, sent: forwarded{}} },
+		"openai": func() translation { return newChatStream(chatRequest{project: "default"}, turn) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			buffer := make([]byte, 0, 1<<20)
+			for b.Loop() {
+				f := form()
+				buffer = buffer[:0]
+				for i := range deltas {
+					var err error
+					if buffer, err = f.event(buffer, &deltas[i]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(deltas)), "ns/delta")
+			b.ReportMetric(float64(len(buffer))/float64(len(deltas)), "B/delta")
+		})
+	}
+}
