@@ -27,6 +27,7 @@ func figures() []figure {
 		{"throughput", measureThroughput},
 		{"streaming", measureStreaming},
 		{"cpu", measureCPU},
+		{"forms", measureForms},
 		{"memory", measureMemory},
 		{"start", measureStart},
 		{"long history", measureLongHistory},
