@@ -244,6 +244,8 @@ export interface paths {
         /**
          * Resume the running message
          * @description What `useChat` asks for with `resume: true`. The turn that runs, or the next one that will, is told from its beginning.
+         *     A chat of `ai` 5 or 6 that has lost its network in mid-answer would add that to what it shows: resume there with a
+         *     new chat, that is with another `id`. Chats of `ai` 7 begin the message anew.
          */
         get: operations["resumeUIMessage"];
         put?: never;
