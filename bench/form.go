@@ -3,23 +3,26 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
 const (
 	formSessions = 4 // of each form in a round
-	formTurns    = 8 // of each session
+	formTurns    = 4 // of each session
+	formReaders  = 8 // of each turn
 )
 
 // form is a protocol in which a turn is streamed.
 type form struct {
 	name string
 	path string // SESSION stands for the id of the session
-	body string // RUN stands for a text that no other request has
+	body string // RUN stands for a text that no other turn has: whoever sends it again reads the same one
 	end  string // the last event of a turn that has completed
 }
 
@@ -28,6 +31,7 @@ func forms() []form {
 	const message = `"messages":[{"id":"RUN","role":"user","content":"Say what you know of load lines."}]`
 	return []form{
 		{"native", "/v1/sessions/SESSION/turns", `{"input":"Say what you know of load lines."}`, "event: turn.completed\n"},
+		{"the form of the AI SDK", "/v1/sessions/SESSION/ai-sdk", `{"id":"c","messages":[{"id":"RUN","role":"user","parts":[{"type":"text","text":"Say what you know of load lines."}]}]}`, `"finishReason":"stop"`},
 		{"AG-UI", "/v1/sessions/SESSION/ag-ui", `{"threadId":"t","runId":"RUN",` + message + `}`, `"RUN_FINISHED"`},
 		{"Chat Completions", "/v1/chat/completions", `{"model":"default","stream":true,` + message + `}`, `"finish_reason":"stop"`},
 	}
@@ -77,7 +81,7 @@ func cpuOfForm(ctx context.Context, server *target, f form) (time.Duration, erro
 		}
 		id := strings.TrimSuffix(strings.TrimPrefix(url, server.url+"/v1/sessions/"), "/turns")
 		for turn := range formTurns {
-			if err := f.stream(ctx, server, id, turn); err != nil {
+			if err := f.fanOut(ctx, server, id, turn); err != nil {
 				return 0, err
 			}
 		}
@@ -86,9 +90,21 @@ func cpuOfForm(ctx context.Context, server *target, f form) (time.Duration, erro
 	return after - before, err
 }
 
-// stream runs one turn, which must complete with all of its text.
+// fanOut runs one turn for several readers.
+func (f form) fanOut(ctx context.Context, server *target, session string, turn int) error {
+	var readers sync.WaitGroup
+	errs := make([]error, formReaders)
+	for i := range errs {
+		readers.Go(func() { errs[i] = f.stream(ctx, server, session, turn) })
+	}
+	readers.Wait()
+	return errors.Join(errs...)
+}
+
+// stream reads one turn, which must complete with all of its text.
 func (f form) stream(ctx context.Context, server *target, session string, turn int) error {
-	fill := strings.NewReplacer("SESSION", session, "RUN", fmt.Sprintf("%s-%d", session, turn))
+	run := fmt.Sprintf("%s-%d", session, turn)
+	fill := strings.NewReplacer("SESSION", session, "RUN", run)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.url+fill.Replace(f.path), strings.NewReader(fill.Replace(f.body)))
 	if err != nil {
 		return err
@@ -96,6 +112,7 @@ func (f form) stream(ctx context.Context, server *target, session string, turn i
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Loadline-Session", session) // where the path does not name it
+	r.Header.Set("Idempotency-Key", run)      // where the body does not have one
 	answer, err := server.client.Do(r)
 	if err != nil {
 		return err
