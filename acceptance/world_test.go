@@ -28,6 +28,7 @@ import (
 	"loadline/internal/memory"
 	"loadline/internal/session"
 	"loadline/internal/store"
+	"loadline/internal/store/storetest"
 	"loadline/internal/stream"
 	"loadline/internal/tool"
 	"loadline/internal/worker"
@@ -67,6 +68,15 @@ type setup struct {
 	http     *http.Client // that can dial it
 }
 
+// blankStore puts an empty store into a new folder.
+var blankStore = storetest.Blank(func(folder string) error { //nolint:gochecknoglobals // never changed
+	s, err := store.Open(context.Background(), folder, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	return s.Close()
+})
+
 func start(t *testing.T, s setup) *world {
 	t.Helper()
 	c := newClient(t)
@@ -85,6 +95,10 @@ func start(t *testing.T, s setup) *world {
 	if w.manifest, err = manifest.Load(file); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(w.manifest.Store.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	blankStore(t, w.manifest.Store.Dir)
 	w.boot()
 	t.Cleanup(func() { w.stop() })
 	return w

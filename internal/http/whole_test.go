@@ -26,6 +26,7 @@ import (
 	"loadline/internal/manifest"
 	"loadline/internal/session"
 	"loadline/internal/store"
+	"loadline/internal/store/storetest"
 	"loadline/internal/stream"
 	"loadline/internal/tool"
 	"loadline/internal/worker"
@@ -45,13 +46,28 @@ type whole struct {
 	seen   map[session.EventType]bool // that streams have carried
 }
 
+// blankStore puts an empty store into a new folder.
+var blankStore = storetest.Blank(func(folder string) error { //nolint:gochecknoglobals // never changed
+	s, err := store.Open(context.Background(), folder, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	return s.Close()
+})
+
+func blankFolder(t *testing.T) string {
+	dir := t.TempDir()
+	blankStore(t, dir)
+	return dir
+}
+
 func startWhole(t *testing.T, tools ...tool.Tool) *whole {
 	t.Helper()
 	w := &whole{t: t, model: llmtest.New(), budget: llm.NewBudget(2_000_000), seen: map[session.EventType]bool{}}
 	must(t, w.model.Start())
 	t.Cleanup(w.model.Close)
 	log := zerolog.Nop()
-	db, err := store.Open(t.Context(), t.TempDir(), log)
+	db, err := store.Open(t.Context(), blankFolder(t), log)
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
 	w.store = db

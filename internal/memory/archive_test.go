@@ -43,6 +43,7 @@ func newArchiveIn(t *testing.T, dir string, setup func(*ConsolidatorConfig, *Pro
 	t.Helper()
 	a := &archive{t: t, model: &model{}, setup: setup, log: &logBuffer{}}
 	var err error
+	blankStore(t, dir)
 	if a.store, err = store.Open(t.Context(), dir, zerolog.New(a.log)); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"loadline/internal/manifest"
 	"loadline/internal/session"
 	"loadline/internal/store"
+	"loadline/internal/store/storetest"
 	"loadline/internal/stream"
 	"loadline/internal/tool"
 	"loadline/internal/worker"
@@ -55,6 +56,15 @@ type setup struct {
 	around   func(commit func() error) error // what happens around a commit of memory
 }
 
+// blankStore puts an empty store into a new folder.
+var blankStore = storetest.Blank(func(folder string) error { //nolint:gochecknoglobals // never changed
+	s, err := store.Open(context.Background(), folder, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	return s.Close()
+})
+
 func newWorld(t testing.TB, s setup) *world {
 	t.Helper()
 	w := &world{t: t, step: 2 * time.Millisecond, dir: t.TempDir(), setup: s, model: &model{}, log: &logBuffer{}}
@@ -79,6 +89,7 @@ func (w *world) boot() {
 	w.t.Helper()
 	var err error
 	log := zerolog.New(w.log)
+	blankStore(w.t, w.dir)
 	if w.store, err = store.Open(w.t.Context(), w.dir, log); err != nil {
 		w.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"loadline/internal/session"
+	"loadline/internal/store/storetest"
 )
 
 // TestMain lets the test binary be a process that is killed or short of disk.
@@ -21,8 +22,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// blankStore puts an empty store into a new folder.
+var blankStore = storetest.Blank(func(folder string) error { //nolint:gochecknoglobals // never changed
+	s, err := Open(context.Background(), folder, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	return s.Close()
+})
+
 func openStore(tb testing.TB, dir string) *Store {
 	tb.Helper()
+	blankStore(tb, dir)
 	s, err := Open(context.Background(), dir, zerolog.Nop())
 	if err != nil {
 		tb.Fatal(err)
