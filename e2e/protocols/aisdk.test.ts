@@ -163,18 +163,21 @@ describe.each(majors)("ai $major", (major) => {
   });
 
   test("a server that dies is an error, and the turn is there when it is back", async () => {
-    const { gate: held, open: release } = gate(1);
-    model.add({ text: ["one ", "two"], gate: held }, { text: ["one two"] });
+    const before = gate(1);
+    const after = gate(1);
+    model.add({ text: ["half ", "never"], gate: before.gate }, { text: ["one ", "two"], gate: after.gate });
     const view = open();
     const said = view.say("go");
-    await view.until((chat) => textOf(chat.messages[1]) === "one ");
+    await view.until((chat) => textOf(chat.messages[1]) === "half ");
     await server.kill();
     expect((await said).status).toBe("error");
-    release();
+    before.open();
     await server.boot();
-    await server.settled(session);
-    const items = await server.items(session);
-    expect(items.at(-1).assistant_message.text).toBe("one two");
+    const again = open({ id: "another name", resume: true, messages: [user("m1", "go")] });
+    await again.until((chat) => textOf(chat.messages[1]) === "one ");
+    after.open();
+    const chat = await again.until((chat) => chat.messages[1]?.metadata.state);
+    expect([textOf(chat.messages[1]), chat.messages[1]!.metadata.state, chat.error]).toEqual(["one two", "completed", undefined]);
   });
 
   test("a malformed body is refused in words, and a session that is not there", async () => {
