@@ -33,6 +33,7 @@ import (
 //	                            void, as the protocol cannot take text back; the new ones follow it.
 //	                            Nothing when the step has brought no part
 //	step.completed              nothing: its usage is in the sum at the end
+//	memory.extract              nothing: it belongs to no turn
 //	turn.completed              finish-step, finish "stop" with metadata {state, usage}
 //	turn.cancelled              finish-step, message-metadata {state, usage, error}, abort
 //	turn.failed, .interrupted   finish-step, message-metadata {state, usage, error}, error, finish "error"

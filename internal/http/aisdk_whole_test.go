@@ -92,3 +92,29 @@ func TestUIMessageRestarts(t *testing.T) {
 		t.Errorf("the text is %q, %v, want the second one\n%s", text, err, void)
 	}
 }
+
+// A message enters the running turn; then the server stops.
+func TestUIMessageIsSteeredAndInterrupted(t *testing.T) {
+	slow, stuck := tooltest.NewBlocking("Slow"), tooltest.NewBlocking("Stuck")
+	w := startWhole(t, slow, stuck)
+	path := w.newSession()
+	w.model.Add(llmtest.Step{Calls: []llmtest.Call{{Tool: "Slow"}}}, llmtest.Step{Text: []string{"so it is"}, Calls: []llmtest.Call{{Tool: "Stuck"}}})
+	response := w.open("POST", path+"/ai-sdk", uiBody)
+	entered(t, slow)
+	running := response.Header.Get("Location")
+	w.do(202, nil, "POST", path+"/turns", `{"input":"and <b>quick</b>","mode":"steer","expected_turn":"`+running[strings.LastIndex(running, "/")+1:]+`"}`)
+	slow.Release()
+	seen := readUntil(t, response.Body, `"so it is"`)
+	entered(t, stuck)
+	w.host.Stop(0)
+	rest, err := io.ReadAll(response.Body)
+	must(t, err)
+	if _, err := readUIStream(seen + string(rest)); err != nil {
+		t.Errorf("%v\n%s%s", err, seen, rest)
+	}
+	for _, want := range []string{`{"type":"data-input","data":{"text":"and <b>quick</b>"}}`, `"type":"tool-output-error"`, `"state":"interrupted"`, `"type":"error"`} {
+		if !strings.Contains(seen+string(rest), want) {
+			t.Errorf("the message lacks %s\n%s%s", want, seen, rest)
+		}
+	}
+}
