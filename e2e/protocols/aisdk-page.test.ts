@@ -61,3 +61,24 @@ test("a page chats, is loaded again in mid-answer, and goes on", async () => {
   expect(turns.map((turn) => turn.state)).toEqual(["completed", "failed"]);
   expect([wrong, model.problems]).toEqual([[], []]);
 });
+
+test("a page of another origin chats, if the manifest allows that", async () => {
+  const origin = new URL(site.resolvedUrls!.local[0]!).origin;
+  const other = await Server.start({ model: model.url, server: `allowed_origins = ["${origin}"]` });
+  try {
+    model.add({ text: ["from afar"] });
+    const page = await browser.newPage();
+    page.setDefaultTimeout(20_000);
+    for (const [at, allowed] of [[other, true], [server, false]] as const) {
+      await page.goto(`${origin}/?server=${encodeURIComponent(at.url)}&session=${await at.session()}`);
+      await page.getByText(allowed ? "ready" : "error").waitFor();
+      await page.getByLabel("Message").fill("hi");
+      await page.keyboard.press("Enter");
+      if (allowed) await page.locator(".assistant span").getByText("from afar", { exact: true }).waitFor();
+      else await page.getByRole("alert").getByText("Failed to fetch").waitFor();
+    }
+    expect(model.problems).toEqual([]);
+  } finally {
+    await other.close();
+  }
+});

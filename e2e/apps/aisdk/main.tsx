@@ -4,8 +4,8 @@ import { useState } from "react";
 import { createRoot } from "react-dom/client";
 
 // The session is in the address: it is the conversation, and outlives the page.
-const session = new URLSearchParams(location.search).get("session");
-const transport = new DefaultChatTransport({ api: `/v1/sessions/${session}/ai-sdk` });
+const address = new URLSearchParams(location.search);
+const transport = new DefaultChatTransport({ api: `${address.get("server") ?? ""}/v1/sessions/${address.get("session")}/ai-sdk` });
 
 function Chat() {
   const [text, setText] = useState("");
