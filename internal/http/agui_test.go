@@ -219,23 +219,6 @@ func TestAGUIRefuses(t *testing.T) {
 	}
 }
 
-func TestForeignMessagesLastInput(t *testing.T) {
-	for _, test := range []struct{ name, messages, want string }{
-		{"text", `[{"role":"assistant","content":null},{"role":"user","content":"hi"}]`, "hi"},
-		{"parts", `[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]`, "a\n\nb"},
-		{"unclean", `[{"role":"user","content":"a\u0000"}]`, "a\ufffd"},
-		{"instructions behind", `[{"role":"user","content":"hi"},{"role":"system","content":"be brief"}]`, "hi"},
-		{"history that is strange", `[7,{"role":"oracle"},{"role":"user","content":"hi"}]`, "hi"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			run, err := readRun([]byte(`{"threadId":"t","runId":"r","more":[1],"messages":` + test.messages + `}`))
-			if err != nil || run.Input != test.want {
-				t.Errorf("input %q, %v, want %q", run.Input, err, test.want)
-			}
-		})
-	}
-}
-
 func FuzzReadRun(f *testing.F) {
 	f.Add([]byte(aguiBody))
 	f.Add([]byte(`{"threadId":"t","runId":"r","messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"system"}]}`))
