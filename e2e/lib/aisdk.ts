@@ -46,7 +46,7 @@ export interface Chat {
 
 /** A component that uses useChat, in a document of its own. */
 export class View {
-  chat!: Chat;
+  chat!: Chat; // undefined until the first rendering
   /** What onData was given. */
   readonly data: any[] = [];
   private readonly root;
@@ -80,7 +80,7 @@ export class View {
 
   /** The page goes away, and with it its connection. */
   async close(): Promise<void> {
-    await this.chat.stop();
+    await this.chat?.stop();
     this.root.unmount();
   }
 
