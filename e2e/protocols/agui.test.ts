@@ -2,7 +2,7 @@ import { EventType, HttpAgent, type BaseEvent, type RunAgentInput } from "@ag-ui
 import { CopilotKitCore } from "@copilotkit/core";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { Model, gate } from "../lib/model";
-import { Server } from "../lib/server";
+import { Server, lines } from "../lib/server";
 
 let model: Model;
 let server: Server;
@@ -98,6 +98,23 @@ test("a run is told again while it is running", async () => {
   open();
   expect((await resumed).newMessages).toMatchObject([{ content: "half whole" }]);
   expect((await server.turns(session)).map((turn) => turn.state)).toEqual(["completed"]);
+});
+
+test("a run that the server did not survive goes on when it is asked for again", async () => {
+  const { gate: held, open } = gate(1);
+  model.add({ text: ["half ", "lost"], gate: held }, { text: ["whole"] });
+  const session = await server.session();
+  const agent = agentOf(session);
+  agent.messages = [user("hi")];
+  const body = JSON.stringify({ threadId: "t", runId: "run-1", messages: agent.messages }); // by hand: the client drops the error of a line that breaks
+  const cut = await fetch(agent.url, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+  for await (const line of lines(cut)) if (line.includes("half")) break;
+  await server.kill();
+  open();
+  await server.boot();
+  const { newMessages } = await run(agent, "run-1");
+  expect(newMessages).toMatchObject([{ role: "assistant", content: "whole" }]);
+  expect(await server.turns(session)).toHaveLength(1);
 });
 
 test("a failed turn is RUN_ERROR with code and message", async () => {
