@@ -39,6 +39,7 @@ type writer struct {
 	body          []byte
 	messages      int
 	withReasoning bool
+	parts         []string // reused: the texts of a message
 }
 
 func (w *writer) add(text string)     { w.body = append(w.body, text...) }
@@ -117,7 +118,7 @@ func (w *writer) joined(texts []string) {
 }
 
 func (w *writer) user(items []session.Item) {
-	var texts []string
+	texts := w.parts[:0]
 	for i := range items {
 		switch items[i].Kind {
 		case session.KindSummary:
@@ -127,6 +128,7 @@ func (w *writer) user(items []session.Item) {
 		}
 	}
 	w.texts("user", texts...)
+	w.parts = texts
 }
 
 func (w *writer) result(r *session.ToolResult) {
@@ -140,7 +142,7 @@ func (w *writer) result(r *session.ToolResult) {
 // answer writes an assistant message. One of reasoning alone is left out: no service
 // takes it.
 func (w *writer) answer(items []session.Item) {
-	var texts []string
+	texts := w.parts[:0]
 	calls := 0
 	for i := range items {
 		switch items[i].Kind {
@@ -150,6 +152,7 @@ func (w *writer) answer(items []session.Item) {
 			calls++
 		}
 	}
+	w.parts = texts
 	if len(texts) == 0 && calls == 0 {
 		return
 	}
