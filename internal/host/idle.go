@@ -1,6 +1,10 @@
 package host
 
-import "container/list"
+import (
+	"container/list"
+
+	"loadline/internal/session"
+)
 
 // What idle sessions may hold in memory, so that the next turn need not load them.
 const (
@@ -40,3 +44,40 @@ func (i *idleList) over() bool {
 }
 
 func (i *idleList) oldest() *live { return i.order.Front().Value.(idleEntry).live }
+
+// forget drops a session from memory. The host's mu is held.
+func (h *Host) forget(l *live) {
+	h.idle.remove(l)
+	if h.live[l.id] == l {
+		delete(h.live, l.id)
+	}
+}
+
+// historyBytes estimates what the history holds in memory.
+func (l *live) historyBytes() int64 {
+	const itemBytes = 300
+	var sum int64
+	if l.history == nil {
+		return 0
+	}
+	for i := range l.history.Items {
+		sum += itemBytes + textBytes(&l.history.Items[i])
+	}
+	return sum
+}
+
+func textBytes(item *session.Item) int64 {
+	switch {
+	case item.UserMessage != nil:
+		return int64(len(item.UserMessage.Text))
+	case item.AssistantMessage != nil:
+		return int64(len(item.AssistantMessage.Text))
+	case item.Reasoning != nil:
+		return int64(len(item.Reasoning.Text) + len(item.Reasoning.Signature) + len(item.Reasoning.Redacted))
+	case item.ToolCall != nil:
+		return int64(len(item.ToolCall.Arguments) + len(item.ToolCall.Raw))
+	case item.ToolResult != nil && item.ToolResult.Content != nil:
+		return int64(len(*item.ToolResult.Content))
+	}
+	return 0
+}

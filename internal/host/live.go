@@ -154,43 +154,6 @@ func (h *Host) release(l *live) {
 	}
 }
 
-// forget drops a session from memory. The host's mu is held.
-func (h *Host) forget(l *live) {
-	h.idle.remove(l)
-	if h.live[l.id] == l {
-		delete(h.live, l.id)
-	}
-}
-
-// historyBytes estimates what the history holds in memory.
-func (l *live) historyBytes() int64 {
-	const itemBytes = 300
-	var sum int64
-	if l.history == nil {
-		return 0
-	}
-	for i := range l.history.Items {
-		sum += itemBytes + textBytes(&l.history.Items[i])
-	}
-	return sum
-}
-
-func textBytes(item *session.Item) int64 {
-	switch {
-	case item.UserMessage != nil:
-		return int64(len(item.UserMessage.Text))
-	case item.AssistantMessage != nil:
-		return int64(len(item.AssistantMessage.Text))
-	case item.Reasoning != nil:
-		return int64(len(item.Reasoning.Text) + len(item.Reasoning.Signature) + len(item.Reasoning.Redacted))
-	case item.ToolCall != nil:
-		return int64(len(item.ToolCall.Arguments) + len(item.ToolCall.Raw))
-	case item.ToolResult != nil && item.ToolResult.Content != nil:
-		return int64(len(*item.ToolResult.Content))
-	}
-	return 0
-}
-
 // own takes the session over, once, loads its history, and goes on with the turns
 // that an earlier owner left unfinished. Its mu is held.
 func (l *live) own(ctx context.Context) error {

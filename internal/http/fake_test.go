@@ -1,13 +1,11 @@
 package http
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -193,35 +191,6 @@ func cutList[T any](f *fake, all []T, limit int, wanted func(T) bool) ([]T, erro
 	return found, f.err
 }
 
-// script is a subscription that yields what it is sent.
-type script struct {
-	events chan []session.Event // closed at the end of the stream
-	closed chan struct{}        // closed by Close
-	once   sync.Once
-}
-
-func newScript(batches ...[]session.Event) *script {
-	s := &script{events: make(chan []session.Event, 1024), closed: make(chan struct{})}
-	for _, batch := range batches {
-		s.events <- batch
-	}
-	return s
-}
-
-func (s *script) Next(ctx context.Context) ([]session.Event, error) {
-	select {
-	case events, open := <-s.events:
-		if !open {
-			return nil, io.EOF
-		}
-		return events, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (s *script) Close() { s.once.Do(func() { close(s.closed) }) }
-
 // newTestServer makes a server over f. change may alter its configuration.
 func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	t.Helper()
@@ -308,40 +277,6 @@ func wantProblem(t testing.TB, w *httptest.ResponseRecorder, c code) problem {
 		t.Errorf("Content-Type = %q, want application/problem+json", got)
 	}
 	return p
-}
-
-// pipes is a listener whose connections live in memory, so that time in a synctest
-// bubble passes while both ends wait.
-type pipes struct {
-	accept chan net.Conn
-	done   chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{accept: make(chan net.Conn), done: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.accept:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error { p.once.Do(func() { close(p.done) }); return nil }
-
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-
-// dial connects and sends a raw request.
-func (p *pipes) dial(t testing.TB, request string) (net.Conn, *bufio.Reader) {
-	t.Helper()
-	client, server := net.Pipe()
-	p.accept <- server
-	if _, err := io.WriteString(client, request); err != nil {
-		t.Fatal(err)
-	}
-	return client, bufio.NewReader(client)
 }
 
 var errDisk = errors.New("disk on fire: secret-path")

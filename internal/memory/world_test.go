@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -179,71 +178,6 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// session makes a session with these items, in one turn that has ended.
-func (w *world) session(items ...session.Item) session.ID {
-	w.t.Helper()
-	s, err := w.host.Create(w.t.Context(), project, "", nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.add(s.ID, items...)
-	return s.ID
-}
-
-// add stores one more turn with these items, as another owner of the session would
-// have done. Nobody is told.
-func (w *world) add(id session.ID, items ...session.Item) {
-	w.t.Helper()
-	b := w.backlog(id)
-	turn := session.Turn{ID: session.NewTurnID(), SessionID: id, State: session.TurnQueued, Input: "input", Mode: session.ModeEnqueue, CreatedAt: session.Now()}
-	queued, started, final := turn, turn, turn
-	started.State, started.StartedAt = session.TurnRunning, session.Now()
-	final.State, final.StartedAt, final.EndedAt = session.TurnCompleted, started.StartedAt, session.Now()
-	event := func(typ session.EventType) session.Event {
-		return session.Event{Type: typ, SessionID: id, TurnID: turn.ID, At: session.Now()}
-	}
-	first, second, last := event(session.EventTurnQueued), event(session.EventTurnStarted), event(session.EventTurnCompleted)
-	first.Turn, second.Turn, last.Turn = &queued, &started, &final
-	events := []session.Event{first, second}
-	for i, item := range items {
-		ev := event(session.EventItem)
-		item.N, item.SessionID, item.TurnID, item.At = b.Pointer+b.Items+int64(i+1), id, turn.ID, ev.At
-		ev.Item = &item
-		events = append(events, ev)
-	}
-	if err := w.host.Commit(w.t.Context(), id, &session.Batch{Events: append(events, last)}, nil); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func user(text string) session.Item {
-	return session.Item{Kind: session.KindUserMessage, UserMessage: &session.UserMessage{Text: text}}
-}
-
-func assistant(text string) session.Item {
-	return session.Item{Kind: session.KindAssistantMessage, AssistantMessage: &session.AssistantMessage{Text: text}}
-}
-
-func thought(text string) session.Item {
-	return session.Item{Kind: session.KindReasoning, Reasoning: &session.Reasoning{Text: text, Provider: "fake", Model: "fake"}}
-}
-
-func call(name, arguments string) session.Item {
-	return session.Item{Kind: session.KindToolCall, ToolCall: &session.ToolCall{Tool: name, Arguments: json.RawMessage(arguments)}}
-}
-
-func result(callN int64, name, summary, content string, failed bool) session.Item {
-	return session.Item{Kind: session.KindToolResult, ToolResult: &session.ToolResult{CallN: callN, Tool: name, Summary: summary, Content: &content, Failed: failed}}
-}
-
-// users makes n messages.
-func users(n int) (items []session.Item) {
-	for i := range n {
-		items = append(items, user(fmt.Sprintf("message %d", i+1)))
-	}
-	return items
-}
-
 // say runs a turn to its end.
 func (w *world) say(id session.ID, input string) {
 	w.t.Helper()
@@ -348,112 +282,6 @@ func (w *world) metric(series string) string {
 
 func (w *world) runs(o session.Outcome) string {
 	return w.metric(fmt.Sprintf("extract_runs_total{outcome=%q}", o))
-}
-
-// model is a scripted model in the test's own process.
-type model struct {
-	mu       sync.Mutex // guards the fields below
-	script   []reply
-	requests []llm.Request
-}
-
-// reply is one answer. With hold it waits until that is closed.
-type reply struct {
-	answer llm.Answer
-	err    error
-	hold   <-chan struct{}
-	make   func(llm.Request) reply
-}
-
-func (*model) Name() string  { return "fake" }
-func (*model) Model() string { return "fake" }
-
-func (m *model) Ask(ctx context.Context, r llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
-	next := m.next(r)
-	for next.make != nil {
-		next = next.make(r)
-	}
-	if next.hold != nil {
-		select {
-		case <-next.hold:
-		case <-ctx.Done():
-			return llm.Answer{}, context.Cause(ctx)
-		}
-	}
-	if next.err != nil {
-		return llm.Answer{}, next.err
-	}
-	for i, b := range next.answer.Blocks {
-		emit(llm.Delta{Block: i, Kind: b.Kind, Tool: b.Tool, Text: b.Text})
-	}
-	return next.answer, nil
-}
-
-func (m *model) next(r llm.Request) reply {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.requests = append(m.requests, r)
-	if len(m.script) == 0 {
-		return submits() // the model finds nothing
-	}
-	next := m.script[0]
-	m.script = m.script[1:]
-	return next
-}
-
-func (m *model) add(replies ...reply) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.script = append(m.script, replies...)
-}
-
-// asked are the texts that the model was given, the first message of each request.
-func (m *model) asked() (texts []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range m.requests {
-		texts = append(texts, r.Items[0].UserMessage.Text)
-	}
-	return texts
-}
-
-func says(text string) *talker { return &talker{text} }
-
-// talker answers everything alike.
-type talker struct{ text string }
-
-func (*talker) Name() string  { return "fake" }
-func (*talker) Model() string { return "fake" }
-
-func (t *talker) Ask(_ context.Context, _ llm.Request, emit func(llm.Delta)) (llm.Answer, error) {
-	emit(llm.Delta{Kind: session.KindAssistantMessage, Text: t.text})
-	return llm.Answer{Blocks: []llm.Block{{Kind: session.KindAssistantMessage, Text: t.text}}, Stop: llm.StopEnd}, nil
-}
-
-func prose(text string) reply {
-	return reply{answer: llm.Answer{Blocks: []llm.Block{{Kind: session.KindAssistantMessage, Text: text}}, Stop: llm.StopEnd}}
-}
-
-func calls(name, arguments string) reply {
-	return reply{answer: llm.Answer{
-		Blocks: []llm.Block{{Kind: session.KindToolCall, Tool: name, Text: arguments}}, Stop: llm.StopEnd,
-		Usage: session.Usage{InputTokens: 100, OutputTokens: 10},
-	}}
-}
-
-// submits submits one fact for each of the item numbers.
-func submits(evidence ...int64) reply { return calls(SubmitTool, submissionOf(evidence...)) }
-
-func submissionOf(evidence ...int64) string {
-	records := []string{}
-	for _, n := range evidence {
-		records = append(records, fmt.Sprintf(`{"kind":"fact","claim":"item %d says so","why":"it matters","evidence":[%d]}`, n, n))
-	}
-	return `{"records":[` + strings.Join(records, ",") + `]}`
-}
-
-func refuses(class llm.Class) reply {
-	return reply{err: &llm.Error{Class: class, Status: 500, Err: fmt.Errorf("refused: %s", class)}}
 }
 
 // settle brings the work on one session to its end: it is asked for, and goes on

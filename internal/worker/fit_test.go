@@ -16,50 +16,6 @@ import (
 	"loadline/internal/tool"
 )
 
-// past makes a history item by item.
-type past struct{ items []session.Item }
-
-func (p *past) add(item session.Item) int64 {
-	item.N = int64(len(p.items) + 1)
-	p.items = append(p.items, item)
-	return item.N
-}
-
-func (p *past) user(text string) {
-	p.add(session.Item{Kind: session.KindUserMessage, UserMessage: &session.UserMessage{Text: text}})
-}
-
-func (p *past) says(text string) {
-	p.add(session.Item{Kind: session.KindAssistantMessage, AssistantMessage: &session.AssistantMessage{Text: text}})
-}
-
-func (p *past) thinks(text string) {
-	p.add(session.Item{Kind: session.KindReasoning, Reasoning: &session.Reasoning{Text: text, Provider: "scripted", Model: "m"}})
-}
-
-func (p *past) call(arguments string) int64 {
-	return p.add(session.Item{Kind: session.KindToolCall, ToolCall: newToolCall("Read", arguments)})
-}
-
-func (p *past) result(callN int64, content string) {
-	p.add(session.Item{Kind: session.KindToolResult, ToolResult: &session.ToolResult{CallN: callN, Tool: "Read", Summary: "read", Content: &content}})
-}
-
-// step is an answer with calls, and its results.
-func (p *past) step(arguments string, contents ...string) {
-	var calls []int64
-	for range contents {
-		calls = append(calls, p.call(arguments))
-	}
-	for i, content := range contents {
-		p.result(calls[i], content)
-	}
-}
-
-func (p *past) sums(text string, to int64) {
-	p.add(session.Item{Kind: session.KindSummary, Summary: &session.Summary{Text: text, FromN: 1, ToN: to}})
-}
-
 // fitting is an engine whose requests have so many bytes of room, while nothing is
 // known of their tokens.
 func fitting(t testing.TB, roomBytes int) *Engine {
@@ -183,40 +139,6 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// drawPast is any history, whole or broken.
-func drawPast(t *rapid.T) []session.Item {
-	var p past
-	size := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(200, 400), rapid.IntRange(0, 6000))
-	text := func() string {
-		return strings.Repeat(rapid.SampledFrom([]string{"x", "日", " ", "a\n"}).Draw(t, "text"), size.Draw(t, "size")/2)
-	}
-	for range rapid.IntRange(0, 25).Draw(t, "items") {
-		switch rapid.IntRange(0, 7).Draw(t, "kind") {
-		case 0, 1:
-			p.user(text())
-		case 2:
-			p.says(text())
-		case 3:
-			p.thinks(text())
-		case 4:
-			p.step(fmt.Sprintf(`{"a":%q,"n":1}`, text()), text(), text())
-		case 5:
-			p.call(rapid.SampledFrom([]string{"{", `{"a":1}`, `[]`}).Draw(t, "arguments"))
-		case 6:
-			p.result(rapid.Int64Range(1, int64(len(p.items)+1)).Draw(t, "call"), text())
-		case 7:
-			if len(p.items) > 0 {
-				p.sums("before: "+text(), rapid.Int64Range(1, int64(len(p.items))).Draw(t, "to"))
-			}
-		}
-	}
-	p.user("input " + text())
-	if rapid.Bool().Draw(t, "step") {
-		p.step(`{"a":"b"}`, text(), text(), text())
-	}
-	return p.items
-}
-
 // Whatever the history, the request is valid and as small as it must be; and nothing
 // of the history changes.
 func TestFitHoldsForAnyHistory(t *testing.T) {
@@ -323,38 +245,6 @@ func TestRequestsBeginLikeTheOneBefore(t *testing.T) {
 	}
 	if most := steps * 4000 / (100_000 / hops) * 3 / 2; changed > most {
 		t.Errorf("the beginning changed in %d of %d steps, want at most %d", changed, steps, most)
-	}
-}
-
-func TestGaugeProjects(t *testing.T) {
-	whole := func(bytes, from int64) measure { return measure{bytes, true, from} }
-	used := func(tokens int64) session.Usage { return session.Usage{InputTokens: tokens} }
-	var g Gauge
-	for _, test := range []struct {
-		name  string
-		do    func()
-		after measure
-		want  int64
-	}{
-		{"nothing known", func() {}, whole(100_000, 0), 56_000},
-		{"too little to show a ratio", func() { g.learn(whole(1000, 0), used(900)) }, whole(2000, 0), 900 + 560},
-		{"no usage", func() { g.learn(whole(50_000, 0), used(0)) }, whole(2000, 0), 900 + 560},
-		{"the first ratio", func() { g.learn(whole(100_000, 0), used(25_000)) }, whole(104_000, 0), 26_000},
-		{"a lower one", func() { g.learn(whole(200_000, 0), used(40_000)) }, whole(204_000, 0), 41_000},
-		{"less than before", func() {}, whole(100_000, 0), 25_000},
-		{"another summary", func() {}, whole(204_000, 7), 51_000},
-		{"not whole", func() {}, measure{bytes: 204_000}, 51_000},
-		{"a higher one", func() { g.learn(measure{bytes: 10_000}, used(5000)) }, whole(204_000, 0), 102_000},
-		{"an impossible one", func() { g.learn(measure{bytes: 10_000}, used(500_000)) }, whole(10_000, 0), 10_000},
-	} {
-		test.do()
-		if got := g.tokens(test.after); got < test.want || got > test.want+1 { // what is rounded up
-			t.Errorf("%s: %d tokens, want %d", test.name, got, test.want)
-		}
-	}
-	stored := NewGauge([]session.Step{{Usage: used(3000), RequestBytes: 10_000}, {Usage: used(2000), RequestBytes: 10_000}, {Usage: used(9), RequestBytes: 0}})
-	if got := stored.tokens(whole(20_000, 0)); got != 6000 {
-		t.Errorf("out of stored steps: %d tokens, want 6000", got)
 	}
 }
 
