@@ -28,19 +28,24 @@ func (s *Server) listItems(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getItem(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
-	if err != nil {
-		return err
-	}
-	n, err := number(chi.URLParam(r, "n"))
-	if err != nil {
-		return err
-	}
-	item, err := s.config.History.Item(r.Context(), id, n)
+	item, err := s.item(r)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, item)
+}
+
+// item is the one that the path names.
+func (s *Server) item(r *http.Request) (session.Item, error) {
+	id, err := sessionID(r)
+	if err != nil {
+		return session.Item{}, err
+	}
+	n, err := number(chi.URLParam(r, "n"))
+	if err != nil {
+		return session.Item{}, err
+	}
+	return s.config.History.Item(r.Context(), id, n)
 }
 
 // getEvents follows the session, or lists its durable events.

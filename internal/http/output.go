@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"loadline/internal/session"
 )
 
@@ -18,15 +16,7 @@ const outputTimeout = 5 * time.Minute
 // getOutput sends the whole output of a result that was cut, or ranges of it. It
 // never changes, so its number and size tell it from any other.
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
-	id, err := sessionID(r)
-	if err != nil {
-		return err
-	}
-	n, err := number(chi.URLParam(r, "n"))
-	if err != nil {
-		return err
-	}
-	item, err := s.config.History.Item(r.Context(), id, n)
+	item, err := s.item(r)
 	if err != nil {
 		return err
 	}
@@ -34,15 +24,15 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	output, err := s.config.Outputs.Output(id, n, kept.Bytes)
+	output, err := s.config.Outputs.Output(item.SessionID, item.N, kept.Bytes)
 	if err != nil {
 		return err
 	}
 	defer output.Close()
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="output-%d.txt"`, n))
-	h.Set("ETag", fmt.Sprintf(`"%d-%d"`, n, kept.Bytes))
+	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="output-%d.txt"`, item.N))
+	h.Set("ETag", fmt.Sprintf(`"%d-%d"`, item.N, kept.Bytes))
 	if !strings.HasPrefix(r.Header.Get("Range"), "bytes=") {
 		r.Header.Del("Range") // of a unit that nobody knows: RFC 9110 has it ignored
 	}

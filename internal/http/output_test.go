@@ -14,9 +14,9 @@ const outputPath = "/v1/sessions/" + string(testSession) + "/items/%d/output"
 // keptItems are a message, a result that was not cut, one that was kept, one that was
 // not, and one that was removed.
 func keptItems(output string) []session.Item {
-	items := []session.Item{{Kind: session.KindUserMessage, UserMessage: &session.UserMessage{Text: "hello"}}}
+	items := []session.Item{{N: 1, SessionID: testSession, Kind: session.KindUserMessage, UserMessage: &session.UserMessage{Text: "hello"}}}
 	for _, kept := range []*session.KeptOutput{nil, {Bytes: int64(len(output))}, {Error: "quota"}, {Bytes: 1}} {
-		items = append(items, session.Item{Kind: session.KindToolResult, ToolResult: &session.ToolResult{KeptOutput: kept}})
+		items = append(items, session.Item{N: int64(len(items) + 1), SessionID: testSession, Kind: session.KindToolResult, ToolResult: &session.ToolResult{KeptOutput: kept}})
 	}
 	return items
 }
