@@ -77,9 +77,13 @@ web-check: web
 	test -z "$$(git ls-files --others internal/web/dist)"
 
 .PHONY: e2e
-e2e: node_modules/.installed ## run the tests of real clients against the real server
+e2e: node_modules/.installed ## run the tests of real clients and of a real browser against the real server
 	npm run --silent check -w e2e
 	npm run --silent test -w e2e
+
+.PHONY: web-test
+web-test: web ## the part of e2e that drives the page in a real browser; prints its size and its time
+	npm run --silent test -w e2e -- page
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZ_TIME (10s)

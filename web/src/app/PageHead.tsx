@@ -7,7 +7,7 @@ export function PageHead({ title, page, project }: { title: string; page: 'memor
   return (
     <header class="page-head">
       <button type="button" class="quiet menu" aria-label="Sessions" onClick={() => { sideOpen.value = true }}>☰</button>
-      <h2>{title}</h2>
+      <h1>{title}</h1>
       {projects.value.length > 1 && (
         <label class="project">
           Project

@@ -29,7 +29,7 @@ export function Chat({ id }: { id: string }) {
 function Gone() {
   return (
     <section class="page">
-      <h2>This session is not there</h2>
+      <h1>This session is not there</h1>
       <p>It was deleted, or the address is mistyped.</p>
       <p><a class="button" href="#/">New session</a></p>
     </section>

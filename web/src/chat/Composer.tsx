@@ -1,6 +1,6 @@
 import type { Mode } from 'loadline'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { say, stopTurn } from './actions'
+import { say, stopTurn, takeFocus } from './actions'
 import type { Open } from './open'
 
 const drafts = new Map<string, string>() // by session, while the page is open
@@ -15,7 +15,7 @@ export function Composer({ here, send }: { here?: Open; send?: (text: string) =>
   const field = useRef<HTMLTextAreaElement>(null)
   const running = here?.turns.value.some((turn) => turn.state === 'running') ?? false
   useLayoutEffect(() => fitHeight(field.current), [text])
-  useLayoutEffect(() => { if (matchMedia('(hover: hover)').matches) field.current?.focus() }, [slot])
+  useLayoutEffect(() => { if ((send || takeFocus()) && matchMedia('(hover: hover)').matches) field.current?.focus() }, [])
   const write = (next: string) => {
     setText(next)
     drafts.set(slot, next)

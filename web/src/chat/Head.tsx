@@ -31,7 +31,7 @@ function Title({ id, title }: { id: string; title: string }) {
   const shown = titleOf({ title })
   if (!editing) {
     return (
-      <h2><button type="button" class="title" dir="auto" title="Rename" aria-keyshortcuts="r" onClick={() => setEditing(true)}>{shown.slice(0, maxTitle)}</button></h2>
+      <h1><button type="button" class="title" dir="auto" title="Rename" aria-keyshortcuts="r" onClick={() => setEditing(true)}>{shown.slice(0, maxTitle)}</button></h1>
     )
   }
   const finish = (text: string | undefined) => {

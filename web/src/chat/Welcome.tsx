@@ -24,7 +24,7 @@ export function Welcome() {
       <button type="button" class="quiet menu" aria-label="Sessions" onClick={() => { sideOpen.value = true }}>☰</button>
       <div class="welcome-middle">
         <Mark />
-        <h2 id="welcome-title">What shall be done?</h2>
+        <h1 id="welcome-title">What shall be done?</h1>
         {demo && <p class="hint">No model is configured, so a demo answers. It follows plain requests with real tools; these three show what the server is for.</p>}
         {demo && (
           <ul class="suggestions">

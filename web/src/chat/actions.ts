@@ -6,11 +6,21 @@ import { open } from './open'
 
 const titleLength = 60
 
+let writing = false // whether who writes goes on writing in the session that opens next
+
+// takeFocus tells once whether the field of a session that opens should have the focus.
+export function takeFocus(): boolean {
+  const taken = writing
+  writing = false
+  return taken
+}
+
 // begin makes a session and sends its first message.
 export async function begin(input: string, project?: string): Promise<boolean> {
   const session = await attempt(() => create(project, titleFrom(input)))
   if (!session) return false
   const turn = await attempt(() => server.send(session.id, input))
+  writing = true
   go(sessionAddress(session.id))
   return turn !== undefined
 }
@@ -21,6 +31,7 @@ export async function say(input: string, mode?: Mode): Promise<boolean> {
   if (!here) return false
   const running = here.conversation.running
   const turn = await attempt(() => server.send(here.id, input, { mode, ...(mode === 'steer' && running && { expectedTurn: running.id }) }))
+  document.querySelector('.timeline')?.dispatchEvent(new Event('to-end'))
   if (turn && !here.conversation.session.title && here.conversation.turns.size === 0) void rename(here.id, titleFrom(input))
   return turn !== undefined
 }

@@ -24,7 +24,7 @@ function Tools({ project }: { project: string }) {
   const metrics = useLoad(async (signal) => countsOf(await (await server.fetch('/metrics', { signal })).text()), [project])
   return (
     <section class="block" aria-labelledby="tools">
-      <h3 id="tools">Tools</h3>
+      <h2 id="tools">Tools</h2>
       <Failure text={tools.failure || metrics.failure} />
       <div class="table-box" tabIndex={0} role="region" aria-label="Limits of tools">
         <table class="figures">

@@ -10,7 +10,7 @@ export function Manifest({ project }: { project: string }) {
   const sections = manifest.value ? sectionsOf('', manifest.value as { [key: string]: Value }) : []
   return (
     <section class="block" aria-labelledby="manifest">
-      <h3 id="manifest">Manifest in force</h3>
+      <h2 id="manifest">Manifest in force</h2>
       <Failure text={manifest.failure} />
       {sections.map(({ name, keys }) => (
         <details key={name} class="section" open={name.startsWith('worker')}>

@@ -3,14 +3,19 @@ import { marked, Renderer } from 'marked'
 import type { Block } from './split'
 
 // What Markdown can say, and no more: no forms, styles, ids, media or frames.
-const tags = ['p', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'pre', 'code', 'blockquote', 'table', 'thead', 'tbody', 'tr', 'th', 'td',
-  'a', 'em', 'strong', 'del', 'hr', 'br', 'sup', 'sub', 'kbd', 'b', 'i', 's', 'u', 'details', 'summary']
+const tags = ['p', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'li', 'pre', 'code', 'blockquote', 'table', 'thead', 'tbody', 'tr', 'th', 'td',
+  'a', 'em', 'strong', 'del', 'hr', 'br', 'sup', 'sub', 'kbd', 'b', 'i', 's', 'u']
 const attributes = ['href', 'title', 'align', 'start', 'class']
 
+// HTML in Markdown is text, but for these tags without attributes. So what could run
+// is never parsed, and a person sees what the model wrote.
+const otherTag = /<(?!\/?(?:br|sub|sup|kbd|b|i|s|u)\s*\/?>)/gi
+
 const renderer = new Renderer()
-// The page has headings of its own above those of a message.
+renderer.html = ({ text }) => text.replace(otherTag, '&lt;')
+// The page has a heading of its own above those of a message.
 renderer.heading = function ({ tokens, depth }) {
-  const level = Math.min(depth + 2, 6)
+  const level = Math.min(depth + 1, 6)
   return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
 }
 // Nothing is fetched from elsewhere: a picture is a link that a person may follow.

@@ -4,11 +4,12 @@ import { Failure } from '../app/PageHead'
 import { sessionAddress } from '../app/route'
 import { attempt, server } from '../app/server'
 import { ago } from '../app/words'
+import { round } from './fresh'
 import { outcomes, starts } from './words'
 
 // DeadLetters lists what extraction has set aside, and has it read once more.
 export function DeadLetters({ project }: { project: string }) {
-  const letters = usePages((cursor, signal) => server.get('/v1/projects/{project}/dead-letters', { params: { project }, query: { cursor, limit: 50 }, signal }), [project])
+  const letters = usePages((cursor, signal) => server.get('/v1/projects/{project}/dead-letters', { params: { project }, query: { cursor, limit: 50 }, signal }), [project, round.value])
   const redrive = async (id: string) => {
     const answer = await attempt(() => server.post('/v1/projects/{project}/dead-letters/{dead_letter_id}/redrive', { params: { project, dead_letter_id: id } }))
     if (!answer) return
@@ -17,7 +18,7 @@ export function DeadLetters({ project }: { project: string }) {
   }
   return (
     <section class="block" aria-labelledby="letters">
-      <h3 id="letters">Set aside</h3>
+      <h2 id="letters">Set aside</h2>
       <Failure text={letters.failure} />
       {letters.value?.length === 0 && <p class="hint">Nothing. What cannot be read after several tries is set aside here, so that the rest goes on.</p>}
       <ul class="rows">

@@ -3,15 +3,16 @@ import { useLoad } from '../app/load'
 import { Failure } from '../app/PageHead'
 import { server } from '../app/server'
 import { ago, bytesInWords } from '../app/words'
+import { round } from './fresh'
 import { Document, type DocumentName } from './Document'
 
 // Documents lists the documents of a project, and opens one.
 export function Documents({ project }: { project: string }) {
   const [open, setOpen] = useState<DocumentName>()
-  const list = useLoad(async (signal) => (await server.get('/v1/projects/{project}/documents', { params: { project }, signal })).data, [project])
+  const list = useLoad(async (signal) => (await server.get('/v1/projects/{project}/documents', { params: { project }, signal })).data, [project, round.value])
   return (
     <section class="block" aria-labelledby="documents">
-      <h3 id="documents">Documents</h3>
+      <h2 id="documents">Documents</h2>
       <Failure text={list.failure} />
       {list.value?.length === 0 && <p class="hint">None yet. They are written when enough records have come together.</p>}
       <ul class="rows">

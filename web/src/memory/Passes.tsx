@@ -7,6 +7,7 @@ import { sessionAddress } from '../app/route'
 import { attempt, server } from '../app/server'
 import { ago, bytesInWords, grouped, spanInWords } from '../app/words'
 import { titleOf } from '../sessions/list'
+import { useWatch } from './fresh'
 import { outcomes, starts } from './words'
 
 // Passes lists sessions of the project, and how far each has been read.
@@ -16,7 +17,7 @@ export function Passes({ project }: { project: string }) {
   const mine = list.value?.filter((session) => session.project === project)
   return (
     <section class="block" aria-labelledby="passes">
-      <h3 id="passes">Reading of sessions</h3>
+      <h2 id="passes">Reading of sessions</h2>
       <Failure text={list.failure} />
       {mine?.length === 0 && <p class="hint">This project has no sessions here.</p>}
       <ul class="rows">
@@ -43,12 +44,16 @@ function OfSession({ session }: { session: Session }) {
   const params = { session_id: session.id }
   const lag = useLoad(async (signal) => (await server.get('/v1/sessions/{session_id}/diagnosis', { params, signal })).memory, [session.id])
   const passes = usePages((cursor, signal) => server.get('/v1/sessions/{session_id}/passes', { params, query: { cursor, limit: 50 }, signal }), [session.id])
+  const look = () => {
+    passes.reload()
+    lag.reload()
+  }
+  const watch = useWatch(look, JSON.stringify([lag.value?.pointer, passes.value?.length]))
   const readNow = async () => {
     const answer = await attempt(() => server.post('/v1/sessions/{session_id}/extract', { params }))
     if (!answer) return
     tell(starts[answer.start] ?? answer.start)
-    passes.reload()
-    lag.reload()
+    if (answer.start === 'started' || answer.start === 'already_running') watch.start()
   }
   return (
     <div class="document">
@@ -56,8 +61,7 @@ function OfSession({ session }: { session: Session }) {
       <div class="row">
         {lag.value && <p>{lagInWords(lag.value)}</p>}
         <a href={sessionAddress(session.id)}>Open</a>
-        <button type="button" onClick={() => void readNow()}>Read now</button>
-        <button type="button" class="quiet" onClick={() => { passes.reload(); lag.reload() }}>Look again</button>
+        <button type="button" disabled={watch.watching} onClick={() => void readNow()}>{watch.watching ? 'Reading …' : 'Read now'}</button>
       </div>
       {passes.value && passes.value.length > 0 && (
         <div class="table-box" tabIndex={0} role="region" aria-label="Passes">

@@ -4,6 +4,7 @@ import { usePages } from '../app/load'
 import { Failure } from '../app/PageHead'
 import { sessionAddress } from '../app/route'
 import { server } from '../app/server'
+import { round } from './fresh'
 
 type Kind = components['schemas']['RecordKind']
 type State = components['schemas']['RecordState']
@@ -16,11 +17,11 @@ export function Records({ project }: { project: string }) {
   const [kind, setKind] = useState<Kind | ''>('')
   const records = usePages((cursor, signal) => server.get('/v1/projects/{project}/records', {
     params: { project }, query: { cursor, limit: 50, ...(state && { state }), ...(kind && { kind }) }, signal,
-  }), [project, state, kind])
+  }), [project, state, kind, round.value])
   return (
     <section class="block" aria-labelledby="records">
       <div class="row">
-        <h3 id="records">Records</h3>
+        <h2 id="records">Records</h2>
         <select aria-label="State" value={state} onChange={(e) => setState(e.currentTarget.value as State | '')}>
           <option value="">open and closed</option>
           <option value="open">open</option>

@@ -14,7 +14,7 @@ export function Sidebar() {
   return (
     <nav class="side" aria-label="Sessions">
       <div class="side-head">
-        <h1><a href="#/"><Mark />Loadline</a></h1>
+        <a class="brand" href="#/"><Mark />Loadline</a>
         <a class="button" href="#/" aria-keyshortcuts="n">New</a>
       </div>
       <Search />
