@@ -60,7 +60,7 @@ describe.each([
     await say(page, '/slow 2000')
     await page.getByRole('button', { name: 'Stop' }).waitFor()
     await say(page, 'wait for it')
-    await page.locator('.queue li').waitFor()
+    await page.locator('.queue li').first().waitFor()
     await check('running')
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.locator('.end.cancelled').waitFor()

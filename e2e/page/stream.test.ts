@@ -42,6 +42,21 @@ test('an answer goes on after the page is loaded again in the middle of it', asy
   expect(tab.wrong).toEqual([])
 })
 
+test('what is sent to a session that is still being read is not lost', async () => {
+  model.add({ text: ['one'] }, { text: ['two'] })
+  const tab = await openTab(browser, server.url)
+  await say(tab.page, 'first')
+  await answerIs(tab, 'one')
+  const read = gate(0)
+  await tab.page.route(/\/items\?/, async (route) => { await read.gate.open; await route.continue() })
+  await tab.page.reload()
+  await say(tab.page, 'second')
+  await expect.poll(() => tab.page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('')
+  read.open()
+  await answerIs(tab, 'two')
+  expect(tab.wrong).toEqual([])
+})
+
 test('two tabs on one session agree', async () => {
   const half = gate(1)
   model.add({ text: [numbers(1, 20), numbers(21, 40)], gate: half.gate }, { text: ['second'] })
@@ -56,6 +71,7 @@ test('two tabs on one session agree', async () => {
   await say(two.page, 'again')
   await answerIs(one, 'second')
   await answerIs(two, 'second')
+  for (const { page } of [one, two]) await page.locator('.waiting').waitFor({ state: 'detached' })
   expect(await one.page.locator('.timeline').innerText()).toBe(await two.page.locator('.timeline').innerText())
   expect([...one.wrong, ...two.wrong]).toEqual([])
 })

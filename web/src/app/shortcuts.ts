@@ -31,7 +31,7 @@ export function useShortcuts() {
       if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return
       const target = e.target as HTMLElement
       if (e.key === 'Escape') return leave(target)
-      if (target.closest('input, textarea, select, dialog, [contenteditable]')) return
+      if (target.closest('input, textarea, select, dialog[open], [contenteditable]')) return
       const act = actions[e.key]
       if (!act) return
       e.preventDefault()

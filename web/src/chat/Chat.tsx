@@ -20,7 +20,7 @@ export function Chat({ id }: { id: string }) {
       <Head id={id} here={here} />
       {here ? <Timeline here={here} /> : <div class="timeline loading" aria-busy="true" />}
       {here && <Queue here={here} />}
-      <Composer here={here} />
+      <Composer id={id} here={here} />
       <p class="off-screen" role="log" aria-live="polite">{spoken.value}</p>
     </section>
   )

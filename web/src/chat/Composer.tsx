@@ -6,10 +6,10 @@ import type { Open } from './open'
 const drafts = new Map<string, string>() // by session, while the page is open
 
 // Composer is where a message is written. While a turn runs it also stops it, and
-// lets choose what the next message does to it.
-export function Composer({ here, send }: { here?: Open; send?: (text: string) => Promise<boolean> }) {
-  const slot = here?.id ?? ''
-  const [text, setText] = useState(drafts.get(slot) ?? '')
+// lets choose what the next message does to it. A message can be sent to a session
+// that is still being read.
+export function Composer({ id = '', here, send }: { id?: string; here?: Open; send?: (text: string) => Promise<boolean> }) {
+  const [text, setText] = useState(drafts.get(id) ?? '')
   const [mode, setMode] = useState<Mode>('enqueue')
   const [sending, setSending] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
@@ -18,12 +18,12 @@ export function Composer({ here, send }: { here?: Open; send?: (text: string) =>
   useLayoutEffect(() => { if ((send || takeFocus()) && matchMedia('(hover: hover)').matches) field.current?.focus() }, [])
   const write = (next: string) => {
     setText(next)
-    drafts.set(slot, next)
+    drafts.set(id, next)
   }
   const submit = async () => {
-    if (text.trim() === '' || sending || !(here || send)) return
+    if (text.trim() === '' || sending) return
     setSending(true)
-    const sent = await (send ? send(text) : say(text, running ? mode : undefined))
+    const sent = await (send ? send(text) : say(id, text, running ? mode : undefined))
     setSending(false)
     if (sent) write('')
   }

@@ -10,7 +10,7 @@ export function TurnEnd({ turn }: { turn: Turn }) {
     <div class={`end ${turn.state}`}>
       <p>{inWords(code, detail)}</p>
       {turn.state !== 'cancelled' && detail && <details><summary>What the server says</summary><p><code>{code}</code> {detail}</p></details>}
-      <button type="button" onClick={() => void say(turn.input)}>Try again</button>
+      <button type="button" onClick={() => void say(turn.session_id, turn.input)}>Try again</button>
     </div>
   )
 }

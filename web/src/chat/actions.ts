@@ -25,14 +25,13 @@ export async function begin(input: string, project?: string): Promise<boolean> {
   return turn !== undefined
 }
 
-// say sends a message to the open session.
-export async function say(input: string, mode?: Mode): Promise<boolean> {
-  const here = open.value
-  if (!here) return false
-  const running = here.conversation.running
-  const turn = await attempt(() => server.send(here.id, input, { mode, ...(mode === 'steer' && running && { expectedTurn: running.id }) }))
+// say sends a message to a session.
+export async function say(id: string, input: string, mode?: Mode): Promise<boolean> {
+  const here = open.value?.id === id ? open.value : undefined
+  const running = here?.conversation.running
+  const turn = await attempt(() => server.send(id, input, { mode, ...(mode === 'steer' && running && { expectedTurn: running.id }) }))
   document.querySelector('.timeline')?.dispatchEvent(new Event('to-end'))
-  if (turn && !here.conversation.session.title && here.conversation.turns.size === 0) void rename(here.id, titleFrom(input))
+  if (turn && here && !here.conversation.session.title && here.conversation.turns.size === 0) void rename(id, titleFrom(input))
   return turn !== undefined
 }
 
