@@ -85,6 +85,10 @@ e2e: node_modules/.installed ## run the tests of real clients and of a real brow
 web-test: web ## the part of e2e that drives the page in a real browser; prints its size and its time
 	npm run --silent test -w e2e -- page
 
+.PHONY: screenshots
+screenshots: web ## make the pictures in docs/images anew
+	npm exec -w e2e -- vitest run --config vitest.shots.config.ts
+
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZ_TIME (10s)
 	tools/fuzz.sh $(FUZZ_TIME)

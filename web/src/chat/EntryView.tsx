@@ -6,7 +6,8 @@ import { Reasoning } from './Reasoning'
 import { ToolCard } from './ToolCard'
 import { TurnEnd } from './TurnEnd'
 
-// EntryView shows one entry, whatever it is.
+// EntryView shows one entry, whatever it is. Messages are the same objects while they
+// grow, so a part with a state of its own must be given what it shows, not the message.
 export function EntryView({ entry, here }: { entry: Entry; here: Open }) {
   void entry.version.value // it changes with what is shown
   switch (entry.kind) {
@@ -26,7 +27,7 @@ function Message({ message }: { message: MessageData }) {
     case 'assistant_message':
       return <Answer message={message} />
     case 'reasoning':
-      return <Reasoning message={message} />
+      return <Reasoning text={item?.kind === 'reasoning' ? item.reasoning.text : message.text} complete={item !== undefined} />
     case 'summary':
       return <Note text={item?.kind === 'summary' ? item.summary.text : ''} />
     case 'tool_result':
