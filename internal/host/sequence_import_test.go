@@ -44,5 +44,6 @@ func (s *sequence) newSession() session.ID {
 	if made.State != session.StateIdle || made.Queued != 0 {
 		s.Fatalf("the imported session is %s with %d queued turns", made.State, made.Queued)
 	}
+	s.foreign = read.Items[len(read.Items)-1].N
 	return made.ID
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
+	"loadline/internal/artifact"
 	"loadline/internal/host"
 	"loadline/internal/llm"
 	"loadline/internal/manifest"
+	"loadline/internal/memory"
 	"loadline/internal/session"
 	"loadline/internal/store"
 	"loadline/internal/stream"
@@ -28,6 +30,8 @@ type settings struct {
 	budget  *llm.Budget
 	limits  manifest.ToolOutput
 	compact int // model requests of a compaction
+	memory  manifest.Memory
+	quota   int64 // of kept outputs, in bytes
 }
 
 // life is one process of the server.
@@ -37,6 +41,8 @@ type life struct {
 	mortal   *mortal
 	host     *host.Host
 	engine   *worker.Engine
+	keeper   *artifact.Keeper
+	memory   *memory.Extractor
 	over     bool
 }
 
@@ -48,6 +54,8 @@ func drawSettings(r *rapid.T) settings {
 			DefaultMaxBytes: limit, StepMaxBytes: rapid.SampledFrom([]int{131072, limit, manifest.MinLimitBytes}).Draw(r, "step limit"), CaptureMaxBytes: 1 << 20,
 		},
 		compact: rapid.IntRange(0, 3).Draw(r, "compaction requests"),
+		memory:  drawMemory(r),
+		quota:   rapid.SampledFrom([]int64{1 << 30, 1 << 30, smallQuota}).Draw(r, "quota"),
 	}
 	if rapid.IntRange(0, 3).Draw(r, "budget") == 0 {
 		set.budget = llm.NewBudget(30_000)
@@ -62,29 +70,38 @@ func newLife(s *sequence) *life {
 		s.Fatal(err)
 	}
 	l.mortal = &mortal{Store: l.store, left: -1}
+	l.keeper = s.newKeeper(l.settings.quota, l.store)
+	s.swept = s.swept || l.settings.quota == smallQuota
 	registry := prometheus.NewRegistry()
-	tools := tool.NewSet(tooltest.Func{Name: "Print", RunFunc: printed})
+	tools := tool.NewSet(tooltest.Func{Name: "Print", RunFunc: printed}, l.keeper.Tool(l.store))
+	metrics := worker.NewMetrics(registry, append(tools.Names(), memory.SubmitTool), []string{"scripted"})
 	l.engine, err = worker.New(l.settings.limits, worker.Config{
 		Provider: s.model, Window: l.settings.window, Budget: l.settings.budget, Tools: tools, Instructions: "Be brief.",
 		Compaction: worker.Compaction{Provider: s.model, Window: l.settings.window, Budget: l.settings.budget, MaxCalls: l.settings.compact},
 		Before:     []worker.BeforeTool{before}, After: []worker.AfterTool{after},
 		MaxSteps: 6, MaxCallsPerStep: 8, MaxAttempts: 3, RetryMaxWait: time.Minute, ToolTimeout: time.Minute,
-		Metrics: worker.NewMetrics(registry, tools.Names(), []string{"scripted"}), Log: zerolog.Nop(),
+		Keeper: l.keeper, Metrics: metrics, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 	project := host.Project{Engine: l.engine, StallAfter: 10 * time.Minute, InterruptOnRestart: rapid.IntRange(0, 3).Draw(s.T, "on restart") == 0}
-	metrics := stream.NewMetrics(registry)
+	streams := stream.NewMetrics(registry)
 	l.host = host.New(host.Config{
 		Store: l.mortal,
 		NewTopic: func(id session.ID, lastSeq int64) host.Topic {
-			return topic{stream.NewTopic(id, lastSeq, l.store, metrics)}
+			return topic{stream.NewTopic(id, lastSeq, l.store, streams)}
 		},
 		Projects: map[string]host.Project{"default": project}, DefaultProject: "default", Orphan: project,
-		Registry: registry, Log: zerolog.Nop(),
+		TurnEnded: func(id session.ID) { l.memory.TurnEnded(id) }, Registry: registry, Log: zerolog.Nop(),
 	})
+	l.memory = s.newMemory(l, metrics, registry)
 	return l
+}
+
+// recover goes on with what an earlier life has left.
+func (l *life) recover(ctx context.Context) error {
+	return errors.Join(l.host.Recover(ctx), l.memory.Recover(ctx))
 }
 
 type topic struct{ *stream.Topic }
@@ -98,6 +115,8 @@ func (l *life) end(drain time.Duration) {
 	}
 	l.over = true
 	l.host.Stop(drain)
+	l.memory.Stop()
+	l.keeper.Close()
 	if err := l.store.Close(); err != nil {
 		panic(err)
 	}

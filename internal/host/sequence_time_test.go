@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,11 +19,12 @@ import (
 )
 
 // TestSequences proves the promise of this project on random sequences of what can
-// happen to a session: turns with any answers of a model and any outputs of tools,
-// failures of each class, interceptors, cancels, a full disk, crashes between any two
-// commits, restarts with smaller limits and smaller models. After each event the
-// history holds what it must; at last the session takes the next turn. Time is
-// virtual. `go test` runs 100 sequences, `make sequences` 10,000; a failure prints
+// happen to a session: turns of each mode with any answers of a model and any outputs
+// of tools, failures of each class, interceptors, cancels, memory that reads along, a
+// full disk, crashes between any two commits, restarts with smaller limits and smaller
+// models. After each event the
+// history holds what it must; at last the session takes the next turn, memory has read
+// all of it, and it is deleted without a trace. Time is virtual. `go test` runs 100 sequences, `make sequences` 10,000; a failure prints
 // its seed.
 func TestSequences(t *testing.T) {
 	blank := blankStore(t)
@@ -86,6 +86,10 @@ type sequence struct {
 	id      session.ID
 	readers []*reader
 	turns   []session.TurnID
+	inputs  []string     // that were submitted, taken or not
+	foreign int64        // number of the last imported item
+	full    bool         // the disk has refused something
+	swept   bool         // outputs may have been swept: there was little room for them
 	first   func(string) // logs what has failed first: making it smaller may lose it
 }
 
@@ -110,9 +114,9 @@ func (s *sequence) play(blank []byte) {
 	s.id = s.newSession()
 	s.readers = []*reader{newReader(s), newReader(s)}
 	actions := map[string]func(){
-		"submit": s.submit, "wait": s.wait, "cancel": s.cancel, "fill the disk": s.fillDisk, "crash": s.crash, "restart": s.restart, "read": s.read, "leave": s.leave,
+		"submit": s.submit, "wait": s.wait, "cancel": s.cancel, "fill the disk": s.fillDisk, "crash": s.crash, "restart": s.restart, "read": s.read, "leave": s.leave, "extract": s.extract,
 	}
-	often := []string{"submit", "submit", "submit", "submit", "wait", "wait", "cancel", "fill the disk", "crash", "restart", "read", "leave"}
+	often := []string{"submit", "submit", "submit", "submit", "wait", "wait", "cancel", "fill the disk", "crash", "restart", "read", "leave", "extract", "extract"}
 	for range rapid.IntRange(1, 12).Draw(s.T, "actions") {
 		actions[rapid.SampledFrom(often).Draw(s.T, "action")]()
 		s.check()
@@ -133,70 +137,6 @@ func (s *sequence) unpack(blank []byte) {
 	}
 }
 
-// submit submits a turn with a script for the model.
-func (s *sequence) submit() {
-	script := drawScript(s.T)
-	input := drawInput(s.T)
-	mode := rapid.SampledFrom([]session.Mode{session.ModeEnqueue, session.ModeEnqueue, session.ModeReject}).Draw(s.T, "mode")
-	s.model.prepare(input, script)
-	t, _, err := s.life.host.Submit(s.ctx, s.id, session.Submission{Input: input, Mode: mode}, nil)
-	_, tooLarge := errors.AsType[*session.InputTooLarge](err)
-	switch {
-	case err == nil:
-		s.turns = append(s.turns, t.ID)
-		s.wait()
-	case tooLarge, mode == session.ModeReject && errors.Is(err, session.ErrBusy), errors.Is(err, session.ErrStorage) && s.life.refused():
-	default:
-		s.Fatalf("submit: %v", err)
-	}
-}
-
-func (s *sequence) wait() {
-	pass(rapid.SampledFrom([]time.Duration{0, time.Nanosecond, 50 * time.Millisecond, 700 * time.Millisecond, 5 * time.Second, 2 * time.Minute, time.Hour}).Draw(s.T, "wait"))
-}
-
-func (s *sequence) cancel() {
-	if len(s.turns) == 0 {
-		return
-	}
-	id := rapid.SampledFrom(s.turns).Draw(s.T, "cancelled turn")
-	t, err := s.life.host.Cancel(s.ctx, s.id, id)
-	switch {
-	case errors.Is(err, session.ErrStorage) && s.life.refused():
-	case err != nil:
-		s.Fatalf("cancel: %v", err)
-	case !t.State.Ended():
-		s.Fatalf("turn %s is %s after it was cancelled", t.ID, t.State)
-	}
-}
-
-// fillDisk has the disk refuse what comes next.
-func (s *sequence) fillDisk() {
-	s.life.refuse(rapid.IntRange(1, 4).Draw(s.T, "refused commits"))
-}
-
-// crash ends the process at one of the next commits: before it, or after it and
-// before anybody has heard of it. What is on disk stays.
-func (s *sequence) crash() {
-	s.life.dieAfter(rapid.IntRange(0, 5).Draw(s.T, "commits before the death"), rapid.Bool().Draw(s.T, "the last one stands"))
-	if rapid.Bool().Draw(s.T, "a turn before the death") {
-		s.model.prepare("last words", drawScript(s.T))
-		if t, _, err := s.life.host.Submit(s.ctx, s.id, session.Submission{Input: "last words", Mode: session.ModeEnqueue}, nil); err == nil {
-			s.turns = append(s.turns, t.ID)
-		}
-	}
-	s.wait()
-	s.life.die()
-	s.life.end(0)
-	s.begin()
-}
-
-// restart stops the server in good order and starts it with another manifest.
-func (s *sequence) restart() {
-	s.life.end(rapid.SampledFrom([]time.Duration{0, 5 * time.Second}).Draw(s.T, "drain"))
-	s.begin()
-}
-
 // begin starts a server on what is on disk.
 func (s *sequence) begin() {
 	for _, r := range s.readers {
@@ -204,7 +144,7 @@ func (s *sequence) begin() {
 	}
 	s.life = newLife(s)
 	s.model.set(s.life.settings)
-	if err := s.life.host.Recover(s.ctx); err != nil {
+	if err := s.life.recover(s.ctx); err != nil {
 		s.Fatalf("recover: %v", err)
 	}
 }
@@ -229,10 +169,13 @@ func (s *sequence) finish() {
 	if t, err = s.life.store.Turn(s.ctx, s.id, t.ID); err != nil || t.State != session.TurnCompleted {
 		s.Fatalf("the session is wedged: the next turn is %s, %+v, %v", t.State, t.Error, err)
 	}
+	s.finishMemory()
+	s.check()
 	for _, r := range s.readers {
 		r.readAll()
 	}
 	s.checkEnds()
+	s.deleteSession()
 }
 
 // awaitIdle waits until no turn is open: a day is long enough for any.
