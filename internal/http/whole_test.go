@@ -47,7 +47,7 @@ type whole struct {
 }
 
 // blankStore puts an empty store into a new folder.
-var blankStore = storetest.Blank(func(folder string) error { //nolint:gochecknoglobals // never changed
+var blankStore = storetest.Blank(func(folder string) error {
 	s, err := store.Open(context.Background(), folder, zerolog.Nop())
 	if err != nil {
 		return err

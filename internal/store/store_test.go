@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // blankStore puts an empty store into a new folder.
-var blankStore = storetest.Blank(func(folder string) error { //nolint:gochecknoglobals // never changed
+var blankStore = storetest.Blank(func(folder string) error {
 	s, err := Open(context.Background(), folder, zerolog.Nop())
 	if err != nil {
 		return err

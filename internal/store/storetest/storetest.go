@@ -21,7 +21,7 @@ func Blank(open func(folder string) error) (fill func(tb testing.TB, folder stri
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(folder)
+		defer func() { _ = os.RemoveAll(folder) }()
 		if err := open(folder); err != nil {
 			return nil, err
 		}
