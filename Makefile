@@ -68,6 +68,7 @@ generate-check: generate
 .PHONY: web
 web: node_modules/.installed ## build the page of web/ into internal/web/dist
 	npm run --silent check -w web
+	npm run --silent test -w web
 	npm run --silent build -w web
 
 # What is committed must be what its sources give.

@@ -124,3 +124,16 @@ test('messages wait, can be withdrawn, steer and interrupt', async () => {
   expect(await page.locator('.message.user').allInnerTexts()).toEqual(['first', 'rather this'])
   half.open()
 })
+
+test('a tool that takes its time counts the seconds, and two run beside each other', async () => {
+  const { page } = tab
+  model.add({ calls: [{ tool: 'Bash', arguments: { command: 'while [ ! -e go ]; do sleep 0.05; done; echo first' } }, { tool: 'Bash', arguments: { command: 'echo second' } }] }, { text: ['Both.'] })
+  await say(page, 'run')
+  await page.locator('.tool.ok').waitFor()
+  await page.locator('.tool.running .tool-time', { hasText: /running \d+\.0 s/ }).waitFor()
+  expect(await page.locator('.tool').nth(0).getAttribute('class')).toBe('tool running')
+  await page.locator('.session.open .running').waitFor()
+  writeFileSync(join(server.project, 'go'), '')
+  await page.locator('.answer', { hasText: 'Both.' }).waitFor()
+  expect(await page.locator('.tool.ok').count()).toBe(2)
+})

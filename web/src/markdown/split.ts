@@ -11,8 +11,8 @@ export interface Block {
   token?: Token
 }
 
-// Splitter cuts a growing text into blocks. All but the last are final: a later
-// piece of text can only continue the last one, so no more than that is read again.
+// Splitter cuts a growing text into blocks. All but the last two are final, so no more
+// than these is read again when the text has grown.
 export class Splitter {
   readonly blocks: Block[] = []
   #text = ''
@@ -44,11 +44,12 @@ export class Splitter {
       return false // nested beyond any sense
     }
     const whole = tokens.reduce((sum, token) => sum + token.raw.length, 0) === rest.length
+    const open = whole ? firstOpen(tokens) : 0
     for (const [i, token] of tokens.entries()) {
       if (token.type !== 'space') {
         this.blocks.push(token.raw.length > maxBlock ? { raw: token.raw } : { raw: token.raw, token })
       }
-      if (whole && i < tokens.length - 1) this.#close(token.raw.length)
+      if (i < open) this.#close(token.raw.length)
     }
     return true
   }
@@ -68,4 +69,13 @@ export class Splitter {
     this.#start += length
     this.#final = this.blocks.length
   }
+}
+
+// firstOpen is the index of the first token that more text may change: the last one
+// that is not blank, or, while that has not ended its first line, the one before it,
+// for a line that has only begun may turn out to go on with that.
+function firstOpen(tokens: Token[]): number {
+  const last = tokens.findLastIndex(({ type }) => type !== 'space')
+  if (last < 0 || tokens[last]!.raw.includes('\n')) return Math.max(last, 0)
+  return Math.max(tokens.findLastIndex(({ type }, i) => i < last && type !== 'space'), 0)
 }
