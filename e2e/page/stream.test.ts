@@ -78,16 +78,22 @@ test('two tabs on one session agree', async () => {
 
 test('the server dies in mid-answer, starts again, and the answer is whole', async () => {
   const never = gate(1)
-  model.add({ text: [numbers(1, 30)], gate: never.gate }, { text: [numbers(1, 60)] })
+  const half = gate(1)
+  model.add({ text: [numbers(1, 30)], gate: never.gate }, { text: [numbers(501, 510), numbers(511, 560)], gate: half.gate })
   const tab = await openTab(browser, server.url, { mayFail: networkFails })
+  const cursors: string[] = []
+  tab.page.on('request', (request) => { if (request.url().endsWith('/events')) cursors.push(request.headers()['last-event-id'] ?? '') })
   await say(tab.page, 'count')
   await answerIs(tab, numbers(1, 30))
   await server.kill()
   await tab.page.locator('.stream.reconnecting').waitFor()
   await server.boot()
-  await answerIs(tab, numbers(1, 60))
+  await answerIs(tab, numbers(501, 510)) // what the first try had said is void
+  half.open()
+  await answerIs(tab, numbers(501, 560))
   await tab.page.locator('.stream.live').waitFor()
   never.open()
+  expect(cursors.at(-1)).toMatch(/^\d+\.\d+$/) // it went on inside the text
   expect(tab.wrong).toEqual([])
 })
 

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { sideOpen } from '../app/App'
 import { grouped } from '../app/words'
 import { rename, sessions, titleOf } from '../sessions/list'
@@ -11,6 +11,11 @@ const maxTitle = 200 // characters that are shown
 export function Head({ id, here }: { id: string; here?: Open }) {
   const session = sessions.value.find((one) => one.id === id) ?? here?.conversation.session
   const usage = here?.usage.value
+  const title = session && titleOf(session).slice(0, maxTitle)
+  useEffect(() => {
+    document.title = title ? `${title} · Loadline` : 'Loadline'
+    return () => { document.title = 'Loadline' }
+  }, [title])
   return (
     <header class="head">
       <button type="button" class="quiet menu" aria-label="Sessions" onClick={() => { sideOpen.value = true }}>☰</button>
