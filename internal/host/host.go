@@ -26,7 +26,7 @@ type Log interface {
 
 // Sessions makes and deletes sessions.
 type Sessions interface {
-	CreateSession(ctx context.Context, s session.Session) (session.Lease, error)
+	CreateSession(ctx context.Context, s session.Session, events ...session.Event) (session.Lease, error)
 	Session(ctx context.Context, id session.ID) (session.Session, error)
 	Owned(ctx context.Context, id session.ID) (s session.Session, generation int64, err error)
 	DeleteSession(ctx context.Context, id session.ID) error
@@ -127,6 +127,20 @@ func New(c Config) *Host {
 
 // Create makes a session in a project. An empty project means the default one.
 func (h *Host) Create(ctx context.Context, project, title string, metadata map[string]string) (session.Session, error) {
+	s, err := h.newSession(project, title, metadata)
+	if err != nil {
+		return session.Session{}, err
+	}
+	lease, err := h.Store.CreateSession(ctx, s)
+	if err != nil {
+		return session.Session{}, err
+	}
+	h.adopt(s, lease)
+	return s, nil
+}
+
+// newSession is a session that is not stored yet.
+func (h *Host) newSession(project, title string, metadata map[string]string) (session.Session, error) {
 	project, err := h.chooseProject(project)
 	if err != nil {
 		return session.Session{}, err
@@ -138,13 +152,7 @@ func (h *Host) Create(ctx context.Context, project, title string, metadata map[s
 		metadata = map[string]string{}
 	}
 	now := session.Now()
-	s := session.Session{ID: session.NewID(), Project: project, Title: title, Metadata: metadata, State: session.StateIdle, CreatedAt: now, UpdatedAt: now}
-	lease, err := h.Store.CreateSession(ctx, s)
-	if err != nil {
-		return session.Session{}, err
-	}
-	h.adopt(s, lease)
-	return s, nil
+	return session.Session{ID: session.NewID(), Project: project, Title: title, Metadata: metadata, State: session.StateIdle, CreatedAt: now, UpdatedAt: now}, nil
 }
 
 func (h *Host) chooseProject(name string) (string, error) {

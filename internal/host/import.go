@@ -14,39 +14,18 @@ const importedInput = "(imported)"
 // from 1, without session, turn and time. Each message of the user begins a turn,
 // which is completed. All is stored, or nothing.
 func (h *Host) Import(ctx context.Context, project, title string, metadata map[string]string, items []session.Item) (session.Session, error) {
-	s, err := h.Create(ctx, project, title, metadata)
+	s, err := h.newSession(project, title, metadata)
 	if err != nil {
 		return session.Session{}, err
 	}
-	if err := h.fill(ctx, s.ID, importedEvents(s.ID, items)); err != nil {
-		if gone := h.Delete(context.WithoutCancel(ctx), s.ID); gone != nil {
-			h.Log.Warn().Err(gone).Str("session", string(s.ID)).Msg("session without its import is left")
-		}
+	// Nobody owns it yet: its history is loaded when somebody needs it.
+	if _, err := h.Store.CreateSession(ctx, s, importedEvents(s.ID, items)...); err != nil {
 		return session.Session{}, err
 	}
 	if h.TurnEnded != nil {
 		h.TurnEnded(s.ID)
 	}
 	return h.Store.Session(ctx, s.ID)
-}
-
-// fill stores the events of a new session, whose history is loaded when it is
-// needed.
-func (h *Host) fill(ctx context.Context, id session.ID, events []session.Event) error {
-	if err := h.Commit(ctx, id, &session.Batch{Events: events}, nil); err != nil {
-		return err
-	}
-	l, err := h.acquire(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer h.release(l)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running == nil {
-		l.history = nil
-	}
-	return nil
 }
 
 func importedEvents(id session.ID, items []session.Item) []session.Event {

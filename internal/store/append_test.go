@@ -257,3 +257,32 @@ func TestOpenTurnsComeInOrder(t *testing.T) {
 		t.Errorf("open turns of an unknown session: %v", err)
 	}
 }
+
+// A session and its first events are stored together, or not at all.
+func TestSessionIsCreatedWithItsEventsOrNotAtAll(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	for _, broken := range []bool{false, true} {
+		c := &chat{tb: t, store: s, lease: session.Lease{SessionID: session.NewID(), Generation: 1}, at: 1_700_000_000_000_000}
+		turn := c.newTurn("from elsewhere")
+		events := []session.Event{c.queued(turn), c.started(&turn), c.item(turn.ID, userItem("from elsewhere")), c.item(turn.ID, assistantItem("so it was"))}
+		if broken {
+			events[3].Item.N = events[2].Item.N
+		}
+		made := session.Session{ID: c.lease.SessionID, Project: "default", CreatedAt: c.at, UpdatedAt: c.at}
+		lease, err := s.CreateSession(t.Context(), made, events...)
+		found, missing := s.Session(t.Context(), made.ID)
+		if broken {
+			if err == nil || !errors.Is(missing, session.ErrNotFound) {
+				t.Errorf("a session with two items of one number: %v, then found with %v", err, missing)
+			}
+			continue
+		}
+		if err != nil || missing != nil || found.LastSeq != 4 || found.State != session.StateRunning {
+			t.Fatalf("%+v, %v, %v", found, err, missing)
+		}
+		c.lease = lease
+		if err := c.try(c.step(&turn, session.Usage{})); err != nil {
+			t.Errorf("the lease of a new session does not hold: %v", err)
+		}
+	}
+}

@@ -41,21 +41,31 @@ func encodeMetadata(m map[string]string) (string, error) {
 	return string(b), err
 }
 
-// CreateSession stores a new session, which the caller then owns. Its state, queue
-// and last seq begin at nothing, whatever created says.
-func (s *Store) CreateSession(ctx context.Context, created session.Session) (session.Lease, error) {
+// CreateSession stores a new session, which the caller then owns, with its first
+// events if there are some, all or nothing. State, queue and last seq are what these
+// events make of them, whatever created says.
+func (s *Store) CreateSession(ctx context.Context, created session.Session, events ...session.Event) (session.Lease, error) {
+	lease := session.Lease{SessionID: created.ID, Generation: 1}
+	tried := "create " + string(created.ID)
 	metadata, err := encodeMetadata(created.Metadata)
-	if err != nil {
-		return session.Lease{}, fmt.Errorf("create %s: %w", created.ID, err)
+	var first *plan
+	if err == nil && len(events) > 0 {
+		first, err = newPlan(&session.Batch{Lease: lease, Events: events})
 	}
-	err = s.write(ctx, "create "+string(created.ID), func(c *connection) error {
+	if err != nil {
+		return session.Lease{}, fmt.Errorf("%s: %w", tried, err)
+	}
+	err = s.write(ctx, tried, func(c *connection) error {
 		_, err := c.exec("create_session", created.ID, created.Project, created.Title, metadata, created.CreatedAt, created.UpdatedAt)
+		if err == nil && first != nil {
+			_, err = first.apply(c)
+		}
 		return err
 	})
 	if err != nil {
 		return session.Lease{}, err
 	}
-	return session.Lease{SessionID: created.ID, Generation: 1}, nil
+	return lease, nil
 }
 
 // Session returns one session.
