@@ -2,6 +2,9 @@ package acceptance
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -10,6 +13,7 @@ import (
 	"loadline/internal/host"
 	"loadline/internal/llm/llmtest"
 	"loadline/internal/session"
+	"loadline/internal/store"
 	"loadline/internal/tool"
 	"loadline/internal/tool/tooltest"
 )
@@ -54,6 +58,68 @@ func countsRuns(name string, runs *atomic.Int32) tool.Tool {
 		runs.Add(1)
 		return session.Output{Summary: name + ": done"}, nil
 	})
+}
+
+// commits is a store that tells how each commit went.
+type commits struct {
+	host.Store
+	tell func(error)
+}
+
+func (c commits) Append(ctx context.Context, b *session.Batch) error {
+	err := c.Store.Append(ctx, b)
+	c.tell(err)
+	return err
+}
+
+// A session that is opened through two handles of the store belongs to the one that
+// took it over last: the commit of the first fails, and no tool runs for it.
+func TestSecondHandleOfTheStoreTakesOver(t *testing.T) {
+	var ran atomic.Int32
+	stale, gate := make(chan error, 1), make(chan struct{})
+	w := start(t, setup{
+		tools:  []tool.Tool{countsRuns("Echo", &ran)},
+		script: []llmtest.Step{{Text: []string{"I ", "call"}, Calls: calls("Echo").Calls, Gate: gate, GateAfter: 1}, says("later")},
+		store: func(s host.Store) host.Store {
+			return commits{s, func(err error) {
+				if err != nil {
+					stale <- err
+				}
+			}}
+		},
+	})
+	id := w.newSession()
+	turn := w.post(id, "go")
+	w.stream(id, "").text(len("I "))
+	if err := os.Remove(filepath.Join(w.manifest.Store.Dir, "loadline.lock")); err != nil { // it keeps a second handle out
+		t.Fatal(err)
+	}
+	second, err := store.Open(t.Context(), w.manifest.Store.Dir, w.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := second.TakeOver(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	close(gate)
+	if err := <-stale; !errors.Is(err, session.ErrStale) {
+		t.Errorf("the commit of the first owner: %v, want ErrStale", err)
+	}
+	w.stop() // whatever the first owner still does is done then
+	if found, err := second.Turn(t.Context(), id, turn.ID); err != nil || found.State != session.TurnRunning || ran.Load() != 0 {
+		t.Errorf("the turn is %s, %v; its tool ran %d times", found.State, err, ran.Load())
+	}
+	if items, err := second.Items(t.Context(), id, 0, 10); err != nil || kinds(items) != "user_message" {
+		t.Errorf("items %q, %v", kinds(items), err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.setup.store = nil
+	w.boot()
+	if ended := w.await(id, turn.ID); ended.State != session.TurnCompleted {
+		t.Errorf("after a restart the turn is %s %+v", ended.State, ended.Error)
+	}
 }
 
 // From an owner that was taken over nothing is stored, streamed or run any more.

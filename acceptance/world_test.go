@@ -63,9 +63,10 @@ type setup struct {
 
 	summariser *llmtest.Server // of old messages, started; nil: they are shortened by rule
 
-	provider llm.Provider // instead of the scripted model
-	listener net.Listener // instead of a loopback port; for one boot
-	http     *http.Client // that can dial it
+	store    func(host.Store) host.Store // around that of the host; nil: as it is
+	provider llm.Provider                // instead of the scripted model
+	listener net.Listener                // instead of a loopback port; for one boot
+	http     *http.Client                // that can dial it
 }
 
 // blankStore puts an empty store into a new folder.
@@ -202,8 +203,12 @@ func (w *world) newHost(registry *prometheus.Registry, tools ...tool.Tool) *host
 	}
 	project := host.Project{Engine: engine, StallAfter: time.Duration(settings.Worker.StallAfter), InterruptOnRestart: settings.Worker.OnRestart == "interrupt"}
 	streams := stream.NewMetrics(registry)
+	var stored host.Store = w.store
+	if w.setup.store != nil {
+		stored = w.setup.store(stored)
+	}
 	return host.New(host.Config{
-		Store: w.store,
+		Store: stored,
 		NewTopic: func(id session.ID, lastSeq int64) host.Topic {
 			return topic{stream.NewTopic(id, lastSeq, w.store, streams)}
 		},
