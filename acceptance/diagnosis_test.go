@@ -57,3 +57,20 @@ func TestDiagnosisOfARunningSession(t *testing.T) {
 		t.Errorf("of an unknown session: %s", answer.Status)
 	}
 }
+
+// The diagnosis says how far memory is behind, in the real server.
+func TestDiagnosisTellsHowFarMemoryIsBehind(t *testing.T) {
+	p := launch(t, "[memory]\nenabled = true", says("noted"), callsWith("SubmitRecords", `{"records":[]}`))
+	id := p.newSession()
+	p.settleTurn(id, "I like tea.")
+	if lag := p.diagnosis(id).Memory; lag.Pointer != 0 || lag.Items != 2 || lag.Bytes < int64(len("I like tea."+"noted")) {
+		t.Errorf("before an extract: %+v", lag)
+	}
+	if answer := p.do("POST", "/v1/sessions/"+string(id)+"/extract", nil, nil); answer.StatusCode != http.StatusAccepted {
+		t.Fatalf("extract: %s", answer.Status)
+	}
+	p.stream(id, "").until(ofType(session.EventMemoryExtract))
+	if lag := p.diagnosis(id).Memory; lag != (session.MemoryLag{Pointer: 2}) {
+		t.Errorf("after an extract: %+v", lag)
+	}
+}
