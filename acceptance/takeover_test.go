@@ -208,6 +208,23 @@ func TestIdleSessionGoesBackAndForth(t *testing.T) {
 	w.stillFine(id)
 }
 
+// A queued turn can be cancelled at a host that does not know yet that it has lost the
+// session.
+func TestQueuedTurnIsCancelledWhereItsSessionWasLost(t *testing.T) {
+	gate := make(chan struct{})
+	w := start(t, setup{script: []llmtest.Step{{Text: []string{"I ", "wait"}, Gate: gate, GateAfter: 1}}})
+	defer close(gate)
+	w.model.Otherwise = llmtest.Step{Text: []string{"I ", "wait"}, Gate: gate, GateAfter: 1}
+	id := w.newSession()
+	w.post(id, "one")
+	w.stream(id, "").text(len("I "))
+	waiting := w.post(id, "two")
+	w.second()
+	if ended := w.cancel(id, waiting.ID); ended.State != session.TurnCancelled {
+		t.Errorf("the turn is %s %+v", ended.State, ended.Error)
+	}
+}
+
 // A server answers requests while it restores sessions: whoever comes before a session
 // is restored finds it restored all the same.
 func TestSessionIsUsedBeforeItIsRestored(t *testing.T) {

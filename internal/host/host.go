@@ -218,6 +218,17 @@ func (h *Host) SubscribeTurn(ctx context.Context, id session.ID, turn session.Tu
 	return &turnSubscription{Subscription: whole, turn: turn}, nil
 }
 
+// begin reports whether turns may still start, and if so keeps Stop waiting until
+// h.turns.Done is called.
+func (h *Host) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.stopping {
+		h.turns.Add(1)
+	}
+	return !h.stopping
+}
+
 func (h *Host) isStopping() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

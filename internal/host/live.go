@@ -105,7 +105,8 @@ func (l *live) load(ctx context.Context) error {
 		}
 		l.fill(s)
 	}
-	if l.unfinished && !l.host.isStopping() {
+	if l.unfinished && l.host.begin() {
+		defer l.host.turns.Done()
 		return l.own(ctx)
 	}
 	return nil

@@ -118,6 +118,10 @@ func (h *Host) recoverSession(ctx context.Context, id session.ID) error {
 		return err
 	}
 	defer h.release(l)
+	if !h.begin() {
+		return session.ErrStopping
+	}
+	defer h.turns.Done()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.own(ctx)

@@ -59,9 +59,10 @@ func (h *Host) submit(ctx context.Context, id session.ID, sub session.Submission
 
 // submit stores a new turn and starts it when nothing runs. Its mu is held.
 func (l *live) submit(ctx context.Context, sub session.Submission, key *session.SubmitKey) (session.Turn, error) {
-	if l.host.isStopping() {
+	if !l.host.begin() {
 		return session.Turn{}, session.ErrStopping
 	}
+	defer l.host.turns.Done()
 	if err := l.host.project(l.project).Engine.CheckInput(sub.Input); err != nil {
 		return session.Turn{}, err
 	}
@@ -126,6 +127,14 @@ func turnEvent(kind session.EventType, t *session.Turn) session.Event {
 // Cancel ends a turn and returns it in its final form, after the commit of that. A
 // queued turn ends at once and leaves no item. An ended one stays as it is.
 func (h *Host) Cancel(ctx context.Context, id session.ID, turn session.TurnID) (session.Turn, error) {
+	t, err := h.cancelTurn(ctx, id, turn)
+	if errors.Is(err, session.ErrStale) { // as in Submit
+		t, err = h.cancelTurn(ctx, id, turn)
+	}
+	return t, err
+}
+
+func (h *Host) cancelTurn(ctx context.Context, id session.ID, turn session.TurnID) (session.Turn, error) {
 	l, err := h.acquire(ctx, id)
 	if err != nil {
 		return session.Turn{}, err
