@@ -21,6 +21,10 @@ const usage = `Loadline is a self-hosted server for LLM agent sessions.
   server manifest show [--project NAME] [FILE…]
                                print the effective manifest
   server key new NAME          make an API key, and the line for [server.keys]
+  server backup [--manifest FILE]… [--data DIR] --to FOLDER
+                               copy the data folder, also while a server uses it
+  server healthcheck [URL]     say whether a server is ready; without a URL that on
+                               http://127.0.0.1:8080
   server version               print the version
 
 Flags of serve beat the manifest. docs/manifest.toml explains every key.
@@ -56,6 +60,10 @@ func command(args []string, stdout, stderr io.Writer) error {
 		return manifestCommand(args, stdout, stderr)
 	case "key":
 		return keyCommand(args, stdout, stderr)
+	case "backup":
+		return backupCommand(args, stdout, stderr)
+	case "healthcheck":
+		return healthCommand(args, stdout, stderr)
 	case "version":
 		_, err := fmt.Fprintln(stdout, "loadline", version)
 		return err

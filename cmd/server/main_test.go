@@ -2,14 +2,25 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"server": main})
+	testscript.Main(m, map[string]func(){"server": main, "server-on-full-disk": mainOnFullDisk})
+}
+
+// mainOnFullDisk cannot make a file of more than 64 KiB.
+func mainOnFullDisk() {
+	signal.Ignore(unix.SIGXFSZ) // a write beyond the limit is an error instead
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 64 << 10, Max: unix.RLIM_INFINITY}); err != nil {
+		panic(err)
+	}
+	main()
 }
 
 // The scripts drive the real command as a person would. Besides the usual commands

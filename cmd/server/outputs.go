@@ -15,10 +15,13 @@ import (
 	"loadline/internal/worker"
 )
 
+// outputsName is the folder of the kept outputs in the data folder.
+const outputsName = "outputs"
+
 // openOutputs makes the keeper of outputs, beside the database.
 func openOutputs(m *manifest.Manifest, db *store.Store, log zerolog.Logger) (*artifact.Keeper, error) {
 	return artifact.Open(context.Background(), artifact.Config{
-		Dir:        filepath.Join(m.Store.Dir, "outputs"),
+		Dir:        filepath.Join(m.Store.Dir, outputsName),
 		QuotaBytes: m.Artifacts.QuotaBytes,
 		MaxAge:     time.Duration(m.Artifacts.MaxAge),
 		Log:        db,
