@@ -14,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed dist
@@ -42,10 +43,11 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // file is one file, in both forms in which it is sent.
 type file struct {
-	plain, gzipped []byte // gzipped is nil when it would not be smaller
-	contentType    string
-	etag           string // of the plain form, without quotes
-	immutable      bool   // its name has a hash of its content
+	plain       []byte
+	gzipped     func() []byte // nil when it would not be smaller; made when it is first asked for
+	contentType string
+	etag        string // of the plain form, without quotes
+	immutable   bool   // its name has a hash of its content
 }
 
 // Page serves the files of the page. It is safe for concurrent use.
@@ -53,7 +55,7 @@ type Page struct {
 	files map[string]file // by path; "/" is the page itself
 }
 
-// New reads and compresses the files. It fails when the page has not been built.
+// New reads the files. It fails when the page has not been built.
 func New() (*Page, error) {
 	p := &Page{files: map[string]file{}}
 	dist, err := fs.Sub(built, "dist")
@@ -83,15 +85,22 @@ func New() (*Page, error) {
 
 func newFile(text []byte, contentType string, immutable bool) file {
 	sum := sha256.Sum256(text)
-	f := file{plain: text, contentType: contentType, etag: hex.EncodeToString(sum[:8]), immutable: immutable}
+	return file{
+		plain: text, gzipped: sync.OnceValue(func() []byte { return compress(text) }),
+		contentType: contentType, etag: hex.EncodeToString(sum[:8]), immutable: immutable,
+	}
+}
+
+// compress returns nil when the compressed text would not be smaller.
+func compress(text []byte) []byte {
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
 	_, _ = w.Write(text)                                  // a buffer takes all
 	_ = w.Close()
-	if b.Len() < len(text) {
-		f.gzipped = b.Bytes()
+	if b.Len() >= len(text) {
+		return nil
 	}
-	return f
+	return b.Bytes()
 }
 
 // Has reports whether there is a file at a path.
@@ -109,11 +118,11 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
+	h.Set("Vary", "Accept-Encoding")
 	body, etag := f.plain, `"`+f.etag+`"`
-	if f.gzipped != nil {
-		h.Add("Vary", "Accept-Encoding")
-		if acceptsGzip(r) {
-			body, etag = f.gzipped, `"`+f.etag+`-gzip"`
+	if acceptsGzip(r) {
+		if gzipped := f.gzipped(); gzipped != nil {
+			body, etag = gzipped, `"`+f.etag+`-gzip"`
 			h.Set("Content-Encoding", "gzip")
 		}
 	}

@@ -38,8 +38,8 @@ func TestPageIsSmall(t *testing.T) {
 	total := 0
 	for path, f := range openPage(t).files {
 		sent := len(f.plain)
-		if f.gzipped != nil {
-			sent = len(f.gzipped)
+		if gzipped := f.gzipped(); gzipped != nil {
+			sent = len(gzipped)
 		}
 		t.Logf("%s: %d bytes, %d compressed", path, len(f.plain), sent)
 		total += sent
