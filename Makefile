@@ -22,7 +22,7 @@ build: ## build bin/server, a static binary
 	CGO_ENABLED=0 go build -trimpath -o bin/server ./cmd/server
 
 .PHONY: test
-test: tools format-check tidy-check generate-check web-check lint e2e race ## run everything that CI runs, and install what that needs
+test: tools format-check tidy-check generate-check web-check lint rules e2e race ## run everything that CI runs, and install what that needs
 
 # The last step, so that its closing lines close the log.
 .PHONY: race
@@ -76,6 +76,11 @@ web: node_modules/.installed ## build the page of web/ into internal/web/dist
 web-check: web
 	git diff --exit-code internal/web/dist
 	test -z "$$(git ls-files --others internal/web/dist)"
+
+.PHONY: rules
+rules: tools ## have promtool test the alerts of deploy/prometheus
+	promtool check rules --lint=all --lint-fatal deploy/prometheus/loadline.rules.yml
+	promtool test rules deploy/prometheus/loadline.rules_test.yml
 
 .PHONY: e2e
 e2e: node_modules/.installed ## run the tests of real clients and of a real browser against the real server

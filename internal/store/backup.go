@@ -50,7 +50,7 @@ func copyDatabase(ctx context.Context, source, target string, progress func(writ
 	if err != nil {
 		return storageError(source, err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }() // it only read
 	db.SetMaxOpenConns(1)
 	var totalBytes int64
 	const size = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
