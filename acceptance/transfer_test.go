@@ -147,19 +147,27 @@ func TestKilledImportLeavesNothingHalfDone(t *testing.T) {
 // importAndKill kills the server as soon as something of the session is on disk.
 func (p *process) importAndKill(document json.RawMessage) {
 	p.t.Helper()
-	before, answered := p.listed(), make(chan error, 1)
+	before, answered := p.listed(), make(chan struct{})
 	request := p.request(http.MethodPost, "/v1/sessions/import", document)
 	go func() {
-		answer, err := p.http.Do(request)
-		if err == nil {
+		defer close(answered)
+		if answer, err := p.http.Do(request); err == nil {
 			answer.Body.Close()
 		}
-		answered <- err
 	}()
-	for p.listed() == before && len(answered) == 0 {
+	for p.listed() == before && !closed(answered) {
 	}
 	p.kill()
 	<-answered
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func (c *client) listed() int { return len(pages[session.Session](c, "/v1/sessions")) }
