@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -54,18 +53,4 @@ func example(t *testing.T, name string, oldnew ...string) string {
 		text = strings.ReplaceAll(text, oldnew[i], oldnew[i+1])
 	}
 	return text
-}
-
-// program finds one that make tools puts into bin/.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	for _, place := range []string{"../bin/" + name, name} {
-		if path, err := exec.LookPath(place); err == nil {
-			if path, err = filepath.Abs(path); err == nil {
-				return path
-			}
-		}
-	}
-	t.Fatalf("%s is missing: run make tools", name)
-	return ""
 }
