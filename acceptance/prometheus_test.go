@@ -1,7 +1,9 @@
 package acceptance
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -24,14 +26,17 @@ type watcher struct {
 	log *output
 }
 
-// watch starts Prometheus on a server. Its files are those of deploy, but for the
-// server's address, the key and the times: alerts fire at once.
-func watch(t *testing.T, server *client) *watcher {
+// watch starts Prometheus on a server, which wants a key or, if that is empty, none. Its
+// files are those of deploy, but for the addresses and the times: alerts fire at once.
+func watch(t *testing.T, server *client, key string) *watcher {
 	t.Helper()
 	dir := t.TempDir()
 	rewrite(t, "../deploy/prometheus/prometheus.yml", filepath.Join(dir, "prometheus.yml"),
 		"15s", scrapeEvery, "loadline:8080", strings.TrimPrefix(server.url, "http://"),
-		"    authorization:\n      credentials_file: /run/secrets/prometheus-key\n", "")
+		"/run/secrets/prometheus-key", filepath.Join(dir, "key"))
+	if err := os.WriteFile(filepath.Join(dir, "key"), []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	rules, err := os.ReadFile(rulesFile)
 	if err != nil {
 		t.Fatal(err)
@@ -97,16 +102,20 @@ const (
 // A model that falls silent in the middle of its answer: the real Prometheus says so,
 // and is quiet again when the turn has gone on.
 func TestPrometheusTellsOfAWedgedSession(t *testing.T) {
+	t.Parallel() // Prometheus takes 5 s to look at its targets
 	gate := make(chan struct{})
-	p := launch(t, "[worker]\nstall_after = \"1s\"\n", says("hello"), llmtest.Step{Text: []string{"Half of ", "it"}, Gate: gate, GateAfter: 1})
-	w := watch(t, p.client)
+	p := launch(t, "[worker]\nstall_after = \"1s\"\n", bashed("echo hello"), says("hello"),
+		llmtest.Step{Text: []string{"Half of ", "it"}, Gate: gate, GateAfter: 1})
+	w := watch(t, p.client, "")
+	w.until(`loadline_turns_total{outcome="completed"} == 0`, true)
 	id := p.newSession()
 	p.say(id, "all is well")
 	w.until(`loadline_turns_total{outcome="completed"} == 1`, true)
+	w.rulesAreWell()
+	w.dashboardIsWell()
 	if alerts := w.query(firing); len(alerts) > 0 {
 		t.Errorf("alerts while all is well: %v", alerts)
 	}
-	w.rulesAreWell()
 
 	turn := p.post(id, "tell me")
 	w.until(wedged, true)
@@ -149,29 +158,66 @@ func (p *watcher) follow(alert, server string) string {
 	return string(out)
 }
 
-// rulesAreWell fails unless every rule has been evaluated, and none with an error.
+// rulesAreWell fails unless every rule is evaluated without an error, and each that
+// records has something to record.
 func (p *watcher) rulesAreWell() {
 	p.t.Helper()
+	var want ruleGroups
+	readYAML(p.t, rulesFile, &want)
+	missing := 0
+	for _, group := range want.Groups {
+		missing += len(group.Rules)
+		for _, rule := range group.Rules {
+			if rule.Record != "" {
+				p.until(rule.Record, true)
+			}
+		}
+	}
 	var loaded struct {
 		Groups []struct {
 			Rules []struct{ Name, Health, LastError string }
 		}
 	}
 	p.ask("rules", &loaded)
-	rules := 0
 	for _, group := range loaded.Groups {
 		for _, rule := range group.Rules {
-			if rules++; rule.Health != "ok" {
+			if missing--; rule.Health != "ok" {
 				p.t.Errorf("rule %s is %s: %s", rule.Name, rule.Health, rule.LastError)
 			}
 		}
 	}
-	var want ruleGroups
-	readYAML(p.t, rulesFile, &want)
-	for _, group := range want.Groups {
-		rules -= len(group.Rules)
+	if missing != 0 {
+		p.t.Errorf("Prometheus lacks %d rules", missing)
 	}
-	if rules != 0 {
-		p.t.Errorf("Prometheus has %d rules more than the file", rules)
+}
+
+// dashboardIsWell fails unless each query of the dashboard shows something.
+func (p *watcher) dashboardIsWell() {
+	p.t.Helper()
+	var d dashboard
+	text, err := os.ReadFile("../deploy/grafana/dashboards/loadline.json")
+	if err == nil {
+		err = json.Unmarshal(text, &d)
 	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	filled := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$instance", ".*")
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			if shown := p.query(filled.Replace(target.Expr)); len(shown) == 0 {
+				p.t.Errorf("%q shows nothing of %s", panel.Title, target.Expr)
+			}
+		}
+	}
+}
+
+// With keys, Prometheus needs one.
+func TestPrometheusComesWithAKey(t *testing.T) {
+	t.Parallel()
+	const key = "lk_test_of_prometheus"
+	p := launch(t, fmt.Sprintf("[server.keys]\nprometheus = \"sha256:%x\"\n", sha256.Sum256([]byte(key))))
+	with, without := watch(t, p.client, key), watch(t, p.client, "lk_another")
+	with.until(`up{job="loadline"} == 1`, true)
+	without.until(`up{job="loadline"} == 0`, true)
 }
