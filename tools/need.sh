@@ -41,7 +41,7 @@ fetch promtool prometheus bin
 fetch prometheus prometheus bin
 fetch nginx nginx sbin
 fetch caddy caddy bin
-for program in git gcc setsid node npm; do # setsid: of util-linux
+for program in git gcc setsid script node npm; do # setsid and script: of util-linux
 	if ! command -v "$program" >/dev/null; then
 		echo "missing: $program; install it and run make test again" >&2
 		missing=1
