@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +24,14 @@ type route struct {
 }
 
 // routes are all of the contract's.
-func routes(t *testing.T, id session.ID, turn session.TurnID) []route {
+func (c *client) routes(id session.ID, turn session.TurnID) []route {
+	t := c.t
 	t.Helper()
+	_, page := c.ask("GET", "/", "", "")
+	file := regexp.MustCompile(`/assets/([^"]+)`).FindStringSubmatch(page)
+	if file == nil {
+		t.Fatalf("the page names none of its files: %.400s", page)
+	}
 	var contract struct {
 		Paths map[string]map[string]yaml.Node
 	}
@@ -33,7 +40,7 @@ func routes(t *testing.T, id session.ID, turn session.TurnID) []route {
 	}
 	var all []route
 	for path, operations := range contract.Paths {
-		filled := strings.NewReplacer("{session_id}", string(id), "{turn_id}", string(turn), "{n}", "1").Replace(path)
+		filled := strings.NewReplacer("{session_id}", string(id), "{turn_id}", string(turn), "{n}", "1", "{chat_id}", "chat", "{file}", file[1]).Replace(path)
 		for method, node := range operations {
 			var operation struct{ Security []map[string]any }
 			if method == "parameters" {
@@ -90,6 +97,28 @@ func wantProblem(t *testing.T, answer *http.Response, text string, status int, c
 	}
 }
 
+// wantRefusal fails unless an answer refuses and says why: in the form of RFC 9457,
+// or on routes for clients of others in the form that these show.
+func wantRefusal(t *testing.T, answer *http.Response, text string, status int, code, why string) {
+	t.Helper()
+	path := answer.Request.URL.Path
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"), strings.HasSuffix(path, "/models"):
+		var refused struct {
+			Error struct{ Message, Type, Code string }
+		}
+		if err := json.Unmarshal([]byte(text), &refused); err != nil || answer.StatusCode != status || refused.Error.Message == "" || refused.Error.Type == "" {
+			t.Errorf("%s: %d %.400s; want %d in the form of OpenAI", path, answer.StatusCode, text, status)
+		}
+	case strings.Contains(path, "/ai-sdk"), strings.HasSuffix(path, "/ag-ui"):
+		if answer.StatusCode != status || !strings.Contains(text, why) {
+			t.Errorf("%s: %d %.400s; want %d and a line that says %q", path, answer.StatusCode, text, status, why)
+		}
+	default:
+		wantProblem(t, answer, text, status, code)
+	}
+}
+
 // untouched fails when a session has got a turn, or lost what it had.
 func (c *client) untouched(id session.ID, events int) {
 	c.t.Helper()
@@ -103,7 +132,7 @@ func TestA31OtherSitesGetNothing(t *testing.T) {
 	id := w.newSession()
 	turn := w.say(id, "hello")
 	events := len(w.events(id))
-	all := routes(t, id, turn.ID)
+	all := w.routes(id, turn.ID)
 
 	// (i) What a form of another site can send.
 	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json"} {
@@ -118,7 +147,7 @@ func TestA31OtherSitesGetNothing(t *testing.T) {
 	for _, host := range []string{"evil.test" + port, "evil.test", "127.0.0.1.evil.test" + port} {
 		for _, r := range all {
 			answer, text := w.ask(r.method, r.path, host, "")
-			wantProblem(t, answer, text, http.StatusMisdirectedRequest, "misdirected_host")
+			wantRefusal(t, answer, text, http.StatusMisdirectedRequest, "misdirected_host", "allowed_hosts")
 		}
 	}
 
@@ -173,7 +202,7 @@ func TestA31KeysOpenWhatHoldsData(t *testing.T) {
 	if err := json.NewDecoder(strings.NewReader(data)).Decode(&turn); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range routes(t, s.ID, turn.ID) {
+	for _, r := range w.routes(s.ID, turn.ID) {
 		for _, authorization := range []string{"", "Bearer", "Bearer lk_OTHER", "Basic " + key, key} {
 			headers := []string{"Content-Type", "application/json"}
 			if authorization != "" {
@@ -186,7 +215,7 @@ func TestA31KeysOpenWhatHoldsData(t *testing.T) {
 			case r.open && (strings.Contains(text, string(s.ID)) || strings.Contains(text, "alice")):
 				t.Errorf("%s %s is open and holds data: %.400s", r.method, r.path, text)
 			case !r.open:
-				wantProblem(t, answer, text, http.StatusUnauthorized, "unauthorized")
+				wantRefusal(t, answer, text, http.StatusUnauthorized, "unauthorized", "key")
 			}
 		}
 	}

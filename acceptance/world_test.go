@@ -31,6 +31,7 @@ import (
 	"loadline/internal/store/storetest"
 	"loadline/internal/stream"
 	"loadline/internal/tool"
+	"loadline/internal/web"
 	"loadline/internal/worker"
 )
 
@@ -129,7 +130,12 @@ func (w *world) boot() {
 	registry := prometheus.NewRegistry()
 	w.host = w.newHost(registry, w.setup.tools...)
 	w.startMemory(registry)
+	page, err := web.New()
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	server, err := api.New(api.Config{
+		Page:     page,
 		Sessions: sessions{w.host, w.store, w.outputs}, SessionLog: w.store, Turns: w.host, TurnLog: w.store, Streams: w.host, History: w.store,
 		Outputs: w.outputs, Projects: noProjects{}, Contract: loadline.Contract(),
 		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: w.log,
