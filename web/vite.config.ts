@@ -4,6 +4,7 @@ import { defineConfig } from 'vite'
 // same bytes everywhere: no times, no paths, no maps.
 export default defineConfig({
   base: '/',
+  resolve: { conditions: ['workspace', 'browser', 'module'] }, // of this workspace's own packages
   build: {
     outDir: '../internal/web/dist',
     emptyOutDir: true,

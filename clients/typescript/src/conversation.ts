@@ -1,4 +1,4 @@
-import type { Event, Item, Session, Turn } from './types'
+import type { Event, Item, Session, Turn } from './types.js'
 
 // Message is an entry of a conversation: an item, or one that is being written.
 export interface Message {

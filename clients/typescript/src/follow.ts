@@ -1,6 +1,6 @@
-import type { Event } from './types'
-import { Problem } from './problem'
-import { Frames } from './sse'
+import type { Event } from './types.js'
+import { Problem } from './problem.js'
+import { Frames } from './sse.js'
 
 // State of a stream: live; reconnecting, a try is made or comes soon; offline, the
 // browser says that there is no network.

@@ -1,8 +1,8 @@
-import type { paths } from './api'
-import { Conversation } from './conversation'
-import { follow, type FollowOptions, type Followed } from './follow'
-import { Problem, problemOf } from './problem'
-import type { Item, Mode, Session, Turn } from './types'
+import type { paths } from './api.js'
+import { Conversation } from './conversation.js'
+import { follow, type FollowOptions, type Followed } from './follow.js'
+import { Problem, problemOf } from './problem.js'
+import type { Item, Mode, Session, Turn } from './types.js'
 
 type Method = 'get' | 'post' | 'patch' | 'delete'
 type PathsOf<M extends Method> = { [P in keyof paths]: paths[P][M] extends { responses: unknown } ? P : never }[keyof paths]

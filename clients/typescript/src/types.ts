@@ -1,4 +1,4 @@
-import type { components } from './api'
+import type { components } from './api.js'
 
 type Schemas = components['schemas']
 export type Session = Schemas['Session']

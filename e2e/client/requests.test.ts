@@ -1,0 +1,77 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { Loadline, type Problem } from "loadline";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { gate, Model } from "../lib/model";
+import { Proxy } from "../lib/proxy";
+import { Server } from "../lib/server";
+
+let model: Model;
+let server: Server;
+let loadline: Loadline;
+
+beforeAll(async () => {
+  model = await Model.start();
+  server = await Server.start({ model: model.url });
+  loadline = new Loadline({ baseURL: server.url });
+});
+afterAll(async () => {
+  await server.close();
+  await model.close();
+});
+
+const unknown = { session_id: "ses_01940f3e7a8b7c11b2a64f1d0c9e5a21" };
+
+test("what is refused is a problem with its facts", async () => {
+  await expect(loadline.get("/v1/sessions/{session_id}", { params: unknown })).rejects.toMatchObject({ name: "Problem", status: 404, code: "not_found" });
+  await expect(loadline.post("/v1/sessions", { body: { project: "elsewhere" } })).rejects.toMatchObject({ status: 422 });
+  const session = (await loadline.post("/v1/sessions", { body: {} })).id;
+  const blank = await loadline.send(session, " ").catch((err: Problem) => err);
+  expect(blank).toMatchObject({ status: 400, errors: [{ pointer: "/input" }] });
+  const held = gate(1);
+  model.add({ text: ["one ", "two"], gate: held.gate });
+  await loadline.send(session, "count");
+  await expect(loadline.send(session, "count", { mode: "reject" })).rejects.toMatchObject({ status: 409 });
+  held.open();
+  await server.settled(session);
+});
+
+test("without its key a server is closed, and says so", async () => {
+  const closed = await Server.start({ manifest: `[server.keys]\nann = "sha256:${"0".repeat(64)}"` });
+  await expect(new Loadline({ baseURL: closed.url }).get("/v1/sessions")).rejects.toMatchObject({ status: 401 });
+  const leave = new AbortController();
+  const read = (async () => {
+    for await (const _ of new Loadline({ baseURL: closed.url, key: () => "wrong" }).follow(unknown.session_id, { signal: leave.signal }));
+  })();
+  await expect(read).rejects.toMatchObject({ status: 401 });
+  await closed.close();
+});
+
+test("an answer that is no problem, and no answer at all, are problems too", async () => {
+  const odd = createServer((_, response) => response.writeHead(502, { "Content-Type": "text/html" }).end("<h1>Bad gateway</h1>"));
+  odd.listen(0, "127.0.0.1");
+  await once(odd, "listening");
+  const url = `http://127.0.0.1:${(odd.address() as AddressInfo).port}`;
+  await expect(new Loadline({ baseURL: url }).get("/v1/sessions")).rejects.toMatchObject({ status: 502, code: "http_502", detail: "<h1>Bad gateway</h1>" });
+  odd.close();
+  await once(odd, "close");
+  await expect(new Loadline({ baseURL: url }).get("/v1/sessions")).rejects.toMatchObject({ status: 0, code: "network" });
+});
+
+test("a turn whose answer was lost is sent again, and runs once", async () => {
+  model.add({ text: ["once"] });
+  const session = (await loadline.post("/v1/sessions", { body: {} })).id;
+  const proxy = await Proxy.before(server.url);
+  proxy.cutAfter = 0; // the request arrives, its answer does not
+  let asked = 0;
+  const lossy = new Loadline({ baseURL: proxy.url, fetch: (...request) => {
+    if (++asked === 3) proxy.cutAfter = Infinity;
+    return fetch(...request);
+  } });
+  const turn = await lossy.send(session, "only once");
+  expect(asked).toBe(3);
+  expect(await server.settled(session)).toMatchObject([{ id: turn.id, state: "completed", input: "only once" }]);
+  expect(model.problems).toEqual([]);
+  await proxy.close();
+});
