@@ -15,14 +15,14 @@ FUZZ_TIME := 10s
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/server, a static binary
 	CGO_ENABLED=0 go build -trimpath -o bin/server ./cmd/server
 
 .PHONY: test
-test: tools format-check tidy-check generate-check web-check lint rules e2e race ## run everything that CI runs, and install what that needs
+test: tools format-check tidy-check generate-check contract-lint web-check lint rules e2e race ## run everything that CI runs, and install what that needs
 
 # The last step, so that its closing lines close the log.
 .PHONY: race
@@ -64,6 +64,10 @@ generate: node_modules/.installed ## generate what comes from openapi.yaml
 .PHONY: generate-check
 generate-check: generate
 	git diff --exit-code clients/typescript/src/api.ts
+
+.PHONY: contract-lint
+contract-lint: node_modules/.installed ## have Redocly check openapi.yaml
+	npm run --silent lint-contract
 
 .PHONY: web
 web: node_modules/.installed ## build the page of web/ into internal/web/dist
