@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"loadline/internal/artifact"
@@ -22,33 +22,40 @@ import (
 // partOf ends the name of a backup that is being made.
 const partOf = ".part"
 
-// backupCommand copies the data folder of a manifest, also while a server uses it.
-func backupCommand(args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("backup", flag.ContinueOnError)
-	var (
-		files stringList
-		over  manifest.Flags
-		to    string
-	)
-	flags.Var(&files, "manifest", "")
-	flags.StringVar(&over.Data, "data", "", "")
-	flags.StringVar(&to, "to", "", "")
-	if done, err := parse(flags, args, stdout, stderr); done {
-		return err
+// newBackup makes the command that copies the data folder of a manifest.
+func newBackup(stdout, stderr io.Writer) *cobra.Command {
+	var files []string
+	var over manifest.Flags
+	to := ""
+	c := &cobra.Command{
+		Use: "backup --to FOLDER", Short: "Copy the data folder, also while a server uses it",
+		Args: func(_ *cobra.Command, args []string) error {
+			if to == "" || len(args) > 0 {
+				return errors.New("backup goes as: backup [--manifest FILE]… [--data DIR] --to FOLDER")
+			}
+			return nil
+		},
+		Example: "  server backup --manifest loadline.toml --to /backups/loadline-monday",
+		RunE: func(*cobra.Command, []string) error {
+			m, err := over.Load(files...)
+			if err != nil {
+				return err
+			}
+			return backUpTo(m, to, stdout, stderr)
+		},
 	}
-	if to == "" || flags.NArg() > 0 {
-		return wrong(stderr, "backup goes as: backup [--manifest FILE]… [--data DIR] --to FOLDER")
-	}
-	m, err := over.Load(files...)
-	if err != nil {
-		return err
-	}
+	manifestFlags(c, &files, &over)
+	c.Flags().StringVar(&to, "to", "", "the new `FOLDER`; it must not exist")
+	return c
+}
+
+func backUpTo(m *manifest.Manifest, to string, stdout, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := backUp(ctx, m.Store.Dir, filepath.Clean(to), newProgress(stderr)); err != nil {
 		return fmt.Errorf("backup to %s: %w", to, err)
 	}
-	_, err = fmt.Fprintf(stdout, "backed up %s to %s\n", m.Store.Dir, to)
+	_, err := fmt.Fprintf(stdout, "backed up %s to %s\n", m.Store.Dir, to)
 	return err
 }
 

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 const (
@@ -15,16 +18,24 @@ const (
 	defaultURL     = "http://127.0.0.1:8080"
 )
 
-// healthCommand asks a server whether it is ready, for container engines whose image
+func newHealthcheck(stdout io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use: "healthcheck [URL]", Short: "Say whether a server is ready; without a URL that on " + defaultURL,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args) == 1 && !strings.HasPrefix(args[0], "http") {
+				return errors.New("healthcheck goes as: healthcheck [http://HOST:PORT]")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return checkHealth(strings.TrimSuffix(append(args, defaultURL)[0], "/"), stdout)
+		},
+	}
+}
+
+// checkHealth asks a server whether it is ready, for container engines whose image
 // holds no other program that could.
-func healthCommand(args []string, stdout, stderr io.Writer) error {
-	if len(args) > 1 || len(args) == 1 && !strings.HasPrefix(args[0], "http") {
-		return wrong(stderr, "healthcheck goes as: healthcheck [http://HOST:PORT]")
-	}
-	url := defaultURL
-	if len(args) == 1 {
-		url = strings.TrimSuffix(args[0], "/")
-	}
+func checkHealth(url string, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)

@@ -4,8 +4,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"loadline/internal/manifest"
 )
@@ -13,13 +16,23 @@ import (
 // keyPrefix makes a leaked key easy to find in a text.
 const keyPrefix = "lk_"
 
-// keyCommand makes an API key. Only its digest is ever stored.
-func keyCommand(args []string, stdout, stderr io.Writer) error {
-	if len(args) != 2 || args[0] != "new" {
-		return wrong(stderr, "key goes as: key new NAME")
-	}
-	if err := manifest.CheckName(args[1]); err != nil {
-		return fmt.Errorf("the name %q of a key %w", args[1], err)
+func newKey(stdout io.Writer) *cobra.Command {
+	return group("key", "Make API keys: new", &cobra.Command{
+		Use: "new NAME", Short: "Make an API key, and the line for [server.keys]",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("key goes as: key new NAME")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return makeKey(args[0], stdout) },
+	})
+}
+
+// makeKey makes an API key. Only its digest is ever stored.
+func makeKey(name string, stdout io.Writer) error {
+	if err := manifest.CheckName(name); err != nil {
+		return fmt.Errorf("the name %q of a key %w", name, err)
 	}
 	key := keyPrefix + rand.Text()
 	digest := sha256.Sum256([]byte(key))
@@ -29,6 +42,6 @@ func keyCommand(args []string, stdout, stderr io.Writer) error {
 The line for the manifest:
 [server.keys]
 %q = "sha256:%s"
-`, key, args[1], hex.EncodeToString(digest[:]))
+`, key, name, hex.EncodeToString(digest[:]))
 	return err
 }

@@ -2,93 +2,89 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
 
 // version is what `server version` prints.
 const version = "0.1.0"
 
-const usage = `Loadline is a self-hosted server for LLM agent sessions.
-
-  server [serve] [--manifest FILE]… [--listen ADDR] [--data DIR] [--model PROVIDER/NAME]
-                               run the server; without a manifest on defaults:
-                               this folder, read-only, and the demo model
-  server manifest check FILE…  say what is wrong in manifests, layered in this order
-  server manifest show [--project NAME] [FILE…]
-                               print the effective manifest
-  server key new NAME          make an API key, and the line for [server.keys]
-  server backup [--manifest FILE]… [--data DIR] --to FOLDER
-                               copy the data folder, also while a server uses it
-  server healthcheck [URL]     say whether a server is ready; without a URL that on
-                               http://127.0.0.1:8080
-  server version               print the version
-
-Flags of serve beat the manifest. docs/manifest.toml explains every key.
-Exit codes: 0 done, 1 failed, 2 wrong usage.
-`
-
-// errUsage means that the command line was wrong; it has been said how.
-var errUsage = errors.New("wrong usage")
+// The exit codes. Help and docs/reference.md tell them.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
 
 func main() {
-	switch err := command(os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, errUsage):
-		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "server:", err)
-		os.Exit(1)
+	root, ran := newCommands(os.Stdout, os.Stderr)
+	command, err := root.ExecuteC()
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "server:", err)
+	if *ran {
+		os.Exit(exitFailed)
+	}
+	fmt.Fprintf(os.Stderr, "\n%s", command.UsageString())
+	os.Exit(exitUsage)
+}
+
+// newCommands makes the command line. ran is true once a command has taken its
+// arguments: an error before that is one of usage.
+func newCommands(stdout, stderr io.Writer) (root *cobra.Command, ran *bool) {
+	ran = new(bool)
+	root = newServe("server", stdout, stderr)
+	root.Short = "Loadline, a self-hosted server for LLM agent sessions"
+	root.Long = `Loadline is a self-hosted server for LLM agent sessions.
+
+Without a command it serves: without a manifest on defaults, which are this folder,
+read-only, and the demo model. It prints the address to open in a browser.`
+	root.Example = `  server                                        look around with the demo model
+  server --model openai/gpt-5-mini              with a model; its key is in OPENAI_API_KEY
+  server --manifest loadline.toml               with a file; docs/manifest.toml explains every key
+  server sessions list                          what is in the server that runs`
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRun = func(*cobra.Command, []string) { *ran = true }
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: 0 done, 1 failed, 2 wrong usage.\n")
+	root.AddCommand(newServe("serve", stdout, stderr), newManifest(stdout, stderr), newKey(stdout), newSessions(stdout, stderr),
+		newBackup(stdout, stderr), newHealthcheck(stdout), newVersion(stdout))
+	return root, ran
+}
+
+func newVersion(stdout io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version, and what it was built from", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			built := ""
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, s := range info.Settings {
+					if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+						built = " from " + s.Value[:12]
+					}
+				}
+			}
+			_, err := fmt.Fprintf(stdout, "loadline %s%s, %s, %s/%s\n", version, built, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
 	}
 }
 
-// command runs one subcommand. No word at all, or a flag first, means serve.
-func command(args []string, stdout, stderr io.Writer) error {
-	name := "serve"
-	if len(args) > 0 && len(args[0]) > 0 && args[0][0] != '-' {
-		name, args = args[0], args[1:]
-	}
-	if len(args) > 0 && (name == "version" || name == "help") {
-		return wrong(stderr, "%s takes nothing after it", name)
-	}
-	switch name {
-	case "serve":
-		return serve(args, stdout, stderr)
-	case "manifest":
-		return manifestCommand(args, stdout, stderr)
-	case "key":
-		return keyCommand(args, stdout, stderr)
-	case "backup":
-		return backupCommand(args, stdout, stderr)
-	case "healthcheck":
-		return healthCommand(args, stdout, stderr)
-	case "version":
-		_, err := fmt.Fprintln(stdout, "loadline", version)
-		return err
-	case "help":
-		_, err := fmt.Fprint(stdout, usage)
-		return err
-	}
-	return wrong(stderr, "there is no command %q", name)
-}
-
-// wrong says what was wrong with the command line, and how it goes.
-func wrong(stderr io.Writer, format string, args ...any) error {
-	fmt.Fprintf(stderr, "server: "+format+"\n\n%s", append(args, usage)...)
-	return errUsage
-}
-
-// parse reads flags. Asking for help is no error: done says that it was given.
-func parse(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (done bool, err error) {
-	flags.SetOutput(io.Discard)
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		_, err := fmt.Fprint(stdout, usage)
-		return true, err
-	case err != nil:
-		return true, wrong(stderr, "%v", err)
-	}
-	return false, nil
+// group is a command that only has others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	all := &cobra.Command{Use: use, Short: short, Args: func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("there is no command %q", use+" "+args[0])
+		}
+		return fmt.Errorf("%s needs a command", use)
+	}, RunE: func(*cobra.Command, []string) error { return nil }}
+	all.AddCommand(commands...)
+	return all
 }

@@ -1,30 +1,36 @@
 package main
 
 import (
-	"flag"
+	"errors"
 	"fmt"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"loadline/internal/manifest"
 )
 
-func manifestCommand(args []string, stdout, stderr io.Writer) error {
-	if len(args) == 0 {
-		return wrong(stderr, "manifest needs check or show")
+func newManifest(stdout, stderr io.Writer) *cobra.Command {
+	check := &cobra.Command{
+		Use: "check FILE…", Short: "Say what is wrong in manifests, layered in this order",
+		Args: func(_ *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return errors.New("manifest check needs a file")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, files []string) error { return manifestCheck(files, stdout, stderr) },
 	}
-	switch args[0] {
-	case "check":
-		return manifestCheck(args[1:], stdout, stderr)
-	case "show":
-		return manifestShow(args[1:], stdout, stderr)
+	project := ""
+	show := &cobra.Command{
+		Use: "show [FILE…]", Short: "Print the effective manifest, secrets masked",
+		RunE: func(_ *cobra.Command, files []string) error { return manifestShow(project, files, stdout) },
 	}
-	return wrong(stderr, "there is no command %q", "manifest "+args[0])
+	show.Flags().StringVar(&project, "project", "", "`NAME` of the project whose layer counts")
+	return group("manifest", "Look at manifests: check, show", check, show)
 }
 
 func manifestCheck(files []string, stdout, stderr io.Writer) error {
-	if len(files) == 0 {
-		return wrong(stderr, "manifest check needs a file")
-	}
 	m, err := manifest.Load(files...)
 	if err != nil {
 		return err
@@ -36,17 +42,12 @@ func manifestCheck(files []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-func manifestShow(args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("manifest show", flag.ContinueOnError)
-	project := flags.String("project", "", "")
-	if done, err := parse(flags, args, stdout, stderr); done {
-		return err
-	}
-	m, err := manifest.Load(flags.Args()...)
+func manifestShow(project string, files []string, stdout io.Writer) error {
+	m, err := manifest.Load(files...)
 	if err != nil {
 		return err
 	}
-	text, err := m.Show(*project)
+	text, err := m.Show(project)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -14,41 +13,48 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
 
 	"loadline/internal/manifest"
 )
 
-// stringList is a flag that may be given several times.
-type stringList []string
-
-func (l *stringList) String() string { return fmt.Sprint(*l) }
-
-func (l *stringList) Set(s string) error {
-	*l = append(*l, s)
-	return nil
+// newServe makes the command that runs the server.
+func newServe(use string, stdout, stderr io.Writer) *cobra.Command {
+	var files []string
+	var over manifest.Flags
+	c := &cobra.Command{
+		Use: use, Short: "Run the server",
+		Long: `Run the server until a signal: it lets turns that run end within server.drain_timeout,
+and interrupts the others; a second signal stops at once. On a terminal the log is for
+people, elsewhere it is JSON. Flags beat the manifest.`,
+		Example: "  server serve --manifest loadline.toml --listen 127.0.0.1:0",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 && use == "serve" {
+				return fmt.Errorf("serve takes no %q; a manifest is given with --manifest", args[0])
+			}
+			if len(args) > 0 {
+				return fmt.Errorf("there is no command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(*cobra.Command, []string) error {
+			m, err := over.Load(files...)
+			if err != nil {
+				return err
+			}
+			return run(m, stdout, newLog(stderr))
+		},
+	}
+	manifestFlags(c, &files, &over)
+	c.Flags().StringVar(&over.Listen, "listen", "", "address, for example 127.0.0.1:8080; port 0 picks a free one")
+	c.Flags().StringVar(&over.Model, "model", "", "`PROVIDER/NAME` of the model: openai/…, anthropic/…, demo")
+	return c
 }
 
-func serve(args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	var (
-		files stringList
-		over  manifest.Flags
-	)
-	flags.Var(&files, "manifest", "")
-	flags.StringVar(&over.Listen, "listen", "", "")
-	flags.StringVar(&over.Data, "data", "", "")
-	flags.StringVar(&over.Model, "model", "", "")
-	if done, err := parse(flags, args, stdout, stderr); done {
-		return err
-	}
-	if flags.NArg() > 0 {
-		return wrong(stderr, "serve takes no %q; a manifest is given with --manifest", flags.Arg(0))
-	}
-	m, err := over.Load(files...)
-	if err != nil {
-		return err
-	}
-	return run(m, stdout, newLog(stderr))
+// manifestFlags are those that say where a server's data are.
+func manifestFlags(c *cobra.Command, files *[]string, over *manifest.Flags) {
+	c.Flags().StringArrayVar(files, "manifest", nil, "manifest `FILE`; several are layered in their order")
+	c.Flags().StringVar(&over.Data, "data", "", "data folder")
 }
 
 // newLog writes for people on a terminal, and JSON elsewhere.
