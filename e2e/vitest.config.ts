@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  ssr: { resolve: { conditions: ["workspace", "node", "module", "import", "default"] } }, // of this workspace's own packages
+  ssr: { resolve: { conditions: ["workspace", "node"] } }, // of this workspace's own packages
   test: {
     globalSetup: "./lib/build.ts",
     include: ["**/*.test.ts"],

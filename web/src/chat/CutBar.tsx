@@ -1,13 +1,14 @@
 import type { ToolResult } from 'loadline'
-import { useState } from 'preact/hooks'
 import { grouped } from '../app/words'
+import type { Entry } from './entries'
+import { useUnfolded } from './Fold'
 import { WholeOutput } from './WholeOutput'
 
 type Cut = NonNullable<ToolResult['truncated']>
 
 // CutBar shows how much of an output was kept for the model, and opens the whole.
-export function CutBar({ sessionID, n, result, cut }: { sessionID: string; n: number; result: ToolResult; cut: Cut }) {
-  const [open, setOpen] = useState(false)
+export function CutBar({ entry, sessionID, result, cut }: { entry: Entry; sessionID: string; result: ToolResult; cut: Cut }) {
+  const [open, setOpen] = useUnfolded(entry, 'the whole output')
   const kept = result.kept_output
   return (
     <div class="cut">
@@ -18,7 +19,7 @@ export function CutBar({ sessionID, n, result, cut }: { sessionID: string; n: nu
         {!kept && 'The rest was not kept.'}
       </p>
       {kept?.bytes !== undefined && !open && <button type="button" onClick={() => setOpen(true)}>Open the whole output</button>}
-      {kept?.bytes !== undefined && open && <WholeOutput sessionID={sessionID} n={n} bytes={kept.bytes} close={() => setOpen(false)} />}
+      {kept?.bytes !== undefined && open && <WholeOutput sessionID={sessionID} n={entry.result!.n} bytes={kept.bytes} close={() => setOpen(false)} />}
     </div>
   )
 }

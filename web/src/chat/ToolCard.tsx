@@ -1,8 +1,8 @@
-import { useState } from 'preact/hooks'
 import { spanInWords } from '../app/words'
 import { Ansi } from './Ansi'
 import { CutBar } from './CutBar'
 import { Elapsed } from './Elapsed'
+import { Fold } from './Fold'
 import type { Entry } from './entries'
 import type { Open } from './open'
 
@@ -27,27 +27,16 @@ export function ToolCard({ entry, here }: { entry: Entry; here: Open }) {
           {result && item && message.item && spanInWords(Date.parse(item.at) - Date.parse(message.item.at))}
         </span>
       </header>
-      <Fold title="Arguments">{() => <pre tabIndex={0}>{argumentsOf(call, message.text)}</pre>}</Fold>
+      <Fold entry={entry} title="Arguments">{() => <pre tabIndex={0}>{argumentsOf(call, message.text)}</pre>}</Fold>
       {result?.content !== undefined && (
-        <Fold title={result.truncated ? 'What was kept' : 'Result'}>{() => <Ansi text={result.content!} />}</Fold>
+        <Fold entry={entry} title={result.truncated ? 'What was kept' : 'Result'}>{() => <Ansi text={result.content!} />}</Fold>
       )}
-      {result?.truncated && <CutBar sessionID={here.id} n={entry.result!.n} result={result} cut={result.truncated} />}
+      {result?.truncated && <CutBar entry={entry} sessionID={here.id} result={result} cut={result.truncated} />}
     </article>
   )
 }
 
 const words = { ok: 'done', failed: 'failed', stopped: 'stopped', running: 'running', writing: 'being asked for' }
-
-// Fold shows its content only while it is open.
-function Fold({ title, children }: { title: string; children: () => preact.ComponentChild }) {
-  const [open, setOpen] = useState(false)
-  return (
-    <details class="fold" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>{title}</summary>
-      {open && children()}
-    </details>
-  )
-}
 
 function argumentsOf(call: { arguments?: unknown; raw?: string } | undefined, written: string): string {
   const text = call?.arguments !== undefined ? JSON.stringify(call.arguments, null, 2) : (call?.raw ?? written)
