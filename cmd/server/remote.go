@@ -22,11 +22,20 @@ const (
 // remote is a running server, as its commands see it.
 type remote struct{ url string }
 
-// get asks for a path. An answer that is no success is an error in the server's words.
+// get asks for a path.
 func (r remote) get(ctx context.Context, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(r.url, "/")+path, nil)
+	return r.ask(ctx, http.MethodGet, path, nil)
+}
+
+// ask sends a request; a body is JSON. An answer that is no success is an error in the
+// server's words.
+func (r remote) ask(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.url, "/")+path, body)
 	if err != nil {
 		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	if key := os.Getenv("LOADLINE_KEY"); key != "" {
 		request.Header.Set("Authorization", "Bearer "+key)
@@ -39,7 +48,7 @@ func (r remote) get(ctx context.Context, path string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if answer.StatusCode == http.StatusOK {
+	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusCreated {
 		return answer, nil
 	}
 	defer answer.Body.Close()

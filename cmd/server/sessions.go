@@ -20,7 +20,7 @@ import (
 	"loadline/internal/session"
 )
 
-// newSessions makes the commands that look at the sessions of a running server: its
+// newSessions makes the commands for the sessions of a running server: its
 // data folder belongs to it alone.
 func newSessions(stdout, stderr io.Writer) *cobra.Command {
 	at := remote{}
@@ -45,9 +45,9 @@ func newSessions(stdout, stderr io.Writer) *cobra.Command {
 	export.RunE = interruptible(func(ctx context.Context, args []string) error {
 		return at.export(ctx, args[0], *to, stdout, newProgress(stderr))
 	})
-	all := group("sessions", "Look at the sessions of a running server: list, show, export", list, show, export)
+	all := group("sessions", "The sessions of a running server: list, show, export, import", list, show, export, newImport(&at, stdout, stderr))
 	all.PersistentFlags().StringVar(&at.url, "server", cmpEnv("LOADLINE_URL", defaultURL), "`URL` of the server; the environment's LOADLINE_URL without it")
-	all.Long = "Look at the sessions of a running server. If it wants a key, that is in the environment: LOADLINE_KEY."
+	all.Long = "List, show, export and import the sessions of a running server. If it wants a key, that is in the environment: LOADLINE_KEY."
 	return all
 }
 
@@ -205,22 +205,23 @@ func (r remote) export(ctx context.Context, id, to string, stdout io.Writer, say
 		}
 	}()
 	defer say("")
-	_, err = io.Copy(io.MultiWriter(part, &counter{say: say}), answer.Body)
+	_, err = io.Copy(io.MultiWriter(part, &counter{say: say, done: "exported"}), answer.Body)
 	if err = errors.Join(err, part.Sync(), part.Close()); err != nil {
 		return err
 	}
 	return os.Rename(part.Name(), to)
 }
 
-// counter says how much has been written.
+// counter says how much has been done.
 type counter struct {
 	say   progress
+	done  string // a word for what is done
 	bytes int64
 }
 
 func (c *counter) Write(b []byte) (int, error) {
 	if before := c.bytes >> 20; (c.bytes+int64(len(b)))>>20 > before {
-		c.say("exported: %d MiB", (c.bytes+int64(len(b)))>>20)
+		c.say("%s: %d MiB", c.done, (c.bytes+int64(len(b)))>>20)
 	}
 	c.bytes += int64(len(b))
 	return len(b), nil
