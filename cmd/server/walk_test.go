@@ -43,7 +43,7 @@ func walk(ts *testscript.TestScript, _ bool, args []string) {
 // follow runs a command of a page in a shell whose variables last, until it prints
 // what is shown.
 func follow(ts *testscript.TestScript, command, shown string) {
-	if _, arguments, ok := strings.Cut(command, "bin/server "); ok {
+	if _, arguments, ok := strings.Cut(command, "bin/server"); ok {
 		start(ts, false, strings.Fields(arguments))
 		return
 	}
