@@ -54,6 +54,7 @@ func TestCursorInRunningStep(t *testing.T) {
 		{"end of the text before an event", "6.6", []string{stored[6], run3}},
 		{"an event in the text", "7", []string{run3}},
 		{"the same with its offset", "7.6", []string{run3}},
+		{"an event in the text, and no byte of it", "7.0", []string{"7.5 item.delta 4@0 abあ", "7.6 item.delta 5@0 c", run3}},
 		{"within the last run", "7.7", []string{"7.8 item.delta 5@2 e"}},
 		{"the end", "7.8", nil},
 		{"an event and less text than came before it", "7.5", []string{"7.6 item.delta 5@0 c", run3}},
@@ -98,6 +99,7 @@ func TestCursorBetweenSteps(t *testing.T) {
 		{"new session, unknown event", func(*stage) {}, "1", []string{"stream.reset from 0"}},
 		{"new session, now", func(*stage) {}, "now", nil},
 		{"idle, last event", func(st *stage) { st.publish(retried...) }, "2", nil},
+		{"idle, last event and no text", func(st *stage) { st.publish(retried...) }, "2.0", nil},
 		{"idle, text that is gone", func(st *stage) { st.publish(retried...) }, "2.5", []string{"stream.reset from 2"}},
 		{"text begins without an event", func(st *stage) { st.write(1, "a") }, "0", []string{"0.1 item.delta 1@0 a"}},
 		{"a delta without text", func(st *stage) {

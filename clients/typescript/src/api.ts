@@ -386,7 +386,8 @@ export interface paths {
         /**
          * List the items of the history, ascending
          * @description Items are numbered 1, 2, 3 … and never change, so the number of the last item that you have is a `cursor` too.
-         *     While tools run, pages end before the first result that is still open, even if later ones are final.
+         *     While tools run, pages end before the first result that is still open, even if later ones are final: take the
+         *     number of the open one as `cursor` to read on behind it.
          */
         get: operations["listItems"];
         put?: never;
@@ -485,6 +486,9 @@ export interface paths {
          *     durable event is its `seq`, that of a delta `seq.offset`: the stream goes on at the next byte of the text. A
          *     cursor into the text of a step that has ended, or was restarted, gets the durable events after its `seq`.
          *     A cursor that the stream cannot have given gets `stream.reset` first.
+         *
+         *     **Joining.** Read the session, then its items, then follow from `<last_seq>.0`: what came after `last_seq`, and all
+         *     that has been written of the running answer. `<last_seq>` alone leaves out what was written before that event.
          *
          *     The stream ends when the session is deleted (then a reconnect gets 404), when the server stops, and when you
          *     read so slowly that more than 1 MiB waits for you (reconnect with the last id).

@@ -30,6 +30,8 @@ export class Conversation {
   readonly messages: Message[] = [] // by n
   readonly turns = new Map<string, Turn>() // in order of their ids
   #byN = new Map<number, Message>()
+  #partial = new Set<Message>() // being written
+  #open = new Set<string>() // ids of the turns that have not ended, in order
   #seq = 0
   #listeners = new Set<(change: Change) => void>()
 
@@ -44,12 +46,11 @@ export class Conversation {
 
   // running is the turn that runs, if one does.
   get running(): Turn | undefined {
-    for (const turn of this.turns.values()) if (turn.state === 'running') return turn
-    return undefined
+    return this.#unended().find((turn) => turn.state === 'running')
   }
 
   // queue is the turns that wait, oldest first.
-  get queue(): Turn[] { return [...this.turns.values()].filter((turn) => turn.state === 'queued') }
+  get queue(): Turn[] { return this.#unended().filter((turn) => turn.state === 'queued') }
 
   // subscribe calls listener after each change, until the returned function is called.
   subscribe(listener: (change: Change) => void): () => void {
@@ -73,7 +74,7 @@ export class Conversation {
   // time before that.
   load(seq: number, turns: Turn[], items: Item[]): void {
     this.#seq = Math.max(this.#seq, seq)
-    for (const turn of turns) this.turns.set(turn.id, turn)
+    for (const turn of turns) this.#keep(turn)
     for (const item of items) this.#put(item)
   }
 
@@ -85,7 +86,7 @@ export class Conversation {
       case 'turn.failed':
       case 'turn.cancelled':
       case 'turn.interrupted':
-        this.turns.set(event.turn.id, event.turn)
+        this.#keep(event.turn)
         return { event, turn: event.turn.id, ...(event.turn.ended_at ? this.#void(event.turn.id) : {}) }
       case 'item':
         return { event, ...this.#put(event.item) }
@@ -119,11 +120,20 @@ export class Conversation {
     }
   }
 
+  #unended(): Turn[] { return [...this.#open].map((id) => this.turns.get(id)!) }
+
+  #keep(turn: Turn) {
+    this.turns.set(turn.id, turn)
+    if (turn.ended_at) this.#open.delete(turn.id)
+    else this.#open.add(turn.id)
+  }
+
   #put(item: Item): Partial<Change> {
     const known = this.#byN.get(item.n)
     if (known) {
       known.item = item
       known.kind = item.kind
+      this.#partial.delete(known)
       return { message: known }
     }
     const message = { n: item.n, turnID: item.turn_id, at: item.at, kind: item.kind, item, text: '', bytes: 0 }
@@ -138,6 +148,7 @@ export class Conversation {
     if (!message) {
       message = { n: delta.item_n, turnID: delta.turn_id, at: delta.at, kind: delta.kind, text: '', bytes: 0 }
       this.#insert(message)
+      this.#partial.add(message)
     }
     const skip = message.bytes - delta.at_byte // what is there already
     const bytes = encoder.encode(delta.text)
@@ -157,27 +168,28 @@ export class Conversation {
 
   // void drops what a turn has begun to write and not stored.
   #void(turnID: string): Partial<Change> {
-    return this.#drop((message) => message.item === undefined && message.turnID === turnID)
+    return this.#drop([...this.#partial].filter((message) => message.turnID === turnID))
   }
 
   // reset follows a cursor that the server does not know: everything after from
   // comes again.
   #reset(from: number): Partial<Change> {
-    if (from < this.#seq) {
-      this.#seq = from
-      if (from === 0) {
-        this.turns.clear()
-        return this.#drop(() => true)
-      }
-    }
-    return this.#drop((message) => message.item === undefined)
+    this.#seq = Math.min(this.#seq, from)
+    if (from > 0) return this.#drop([...this.#partial])
+    this.turns.clear()
+    this.#open.clear()
+    this.#byN.clear()
+    this.#partial.clear()
+    this.messages.length = 0
+    return { structure: true }
   }
 
-  #drop(gone: (message: Message) => boolean): Partial<Change> {
-    const kept = this.messages.filter((message) => !gone(message))
-    if (kept.length === this.messages.length) return {}
-    for (const message of this.messages) if (gone(message)) this.#byN.delete(message.n)
-    this.messages.splice(0, this.messages.length, ...kept)
-    return { structure: true }
+  #drop(gone: Message[]): Partial<Change> {
+    for (const message of gone) {
+      this.messages.splice(this.messages.lastIndexOf(message), 1)
+      this.#byN.delete(message.n)
+      this.#partial.delete(message)
+    }
+    return gone.length > 0 ? { structure: true } : {}
   }
 }

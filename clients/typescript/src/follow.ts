@@ -60,8 +60,10 @@ async function* connection(open: (cursor: string, signal: AbortSignal) => Promis
       clearTimeout(watch)
       watch = setTimeout(abort, deadAfter)
       for (const frame of frames.push(value)) {
+        const event = JSON.parse(frame.data) as Event
         if (frame.id) id = frame.id
-        yield { id, event: JSON.parse(frame.data) as Event }
+        else if (event.type === 'stream.reset') id = `${event.from}.0`
+        yield { id, event }
       }
     }
   } finally {
@@ -76,17 +78,26 @@ async function* connection(open: (cursor: string, signal: AbortSignal) => Promis
 async function pause(failures: number, { signal, onState }: FollowOptions) {
   const offline = () => globalThis.navigator?.onLine === false
   onState?.(offline() ? 'offline' : 'reconnecting')
-  const wait = Math.min(firstWait * 2 ** failures, longestWait) * (0.5 + Math.random() / 2)
+  const wake = new AbortController()
+  const online = () => wake.abort()
+  globalThis.addEventListener?.('online', online)
+  signal?.addEventListener('abort', online)
+  await sleep(Math.min(firstWait * 2 ** failures, longestWait) * (0.5 + Math.random() / 2), wake.signal)
+  globalThis.removeEventListener?.('online', online)
+  signal?.removeEventListener('abort', online)
+  onState?.(offline() ? 'offline' : 'reconnecting')
+}
+
+// sleep waits for some ms, or until signal aborts.
+export async function sleep(ms: number, signal?: AbortSignal) {
+  if (signal?.aborted) return
   await new Promise<void>((resolve) => {
     const wake = () => {
       clearTimeout(timer)
-      globalThis.removeEventListener?.('online', wake)
       signal?.removeEventListener('abort', wake)
       resolve()
     }
-    const timer = setTimeout(wake, wait)
-    globalThis.addEventListener?.('online', wake)
+    const timer = setTimeout(wake, ms)
     signal?.addEventListener('abort', wake)
   })
-  onState?.(offline() ? 'offline' : 'reconnecting')
 }

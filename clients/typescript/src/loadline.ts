@@ -1,6 +1,6 @@
 import type { paths } from './api.js'
 import { Conversation } from './conversation.js'
-import { follow, type FollowOptions, type Followed } from './follow.js'
+import { follow, sleep, type FollowOptions, type Followed } from './follow.js'
 import { Problem, problemOf } from './problem.js'
 import type { Item, Mode, Session, Turn } from './types.js'
 
@@ -36,6 +36,7 @@ export interface SendOptions {
 }
 
 const sendTries = 5
+const longestTry = 30_000 // ms
 
 // Loadline is a client of one server. It keeps no state but its options.
 export class Loadline {
@@ -72,20 +73,23 @@ export class Loadline {
     try {
       answer = await use(baseURL + path, { ...init, headers })
     } catch (err) {
-      if (init.signal?.aborted) throw err
+      if (left(init.signal)) throw err
       throw new Problem(0, 'network', 'the server cannot be reached')
     }
     if (!answer.ok) throw await problemOf(answer)
     return answer
   }
 
-  // follow yields the events of a session; see there for how it ends.
+  // follow yields the events of a session; see there for how it ends. After now comes
+  // first what has been written of the running answer.
   follow(sessionID: string, options: FollowOptions = {}): AsyncGenerator<Followed> {
-    const path = fill('/v1/sessions/{session_id}/events', { session_id: sessionID })
-    return follow((cursor, signal) => this.fetch(cursor === 'now' ? `${path}?after=now` : path, {
-      signal, cache: 'no-store',
-      headers: { Accept: 'text/event-stream', ...(cursor === 'now' ? {} : { 'Last-Event-ID': cursor }) },
-    }), options)
+    const params = { session_id: sessionID }
+    const path = fill('/v1/sessions/{session_id}/events', params)
+    let now: string | undefined // so that it means the same when the first line breaks
+    return follow(async (cursor, signal) => {
+      if (cursor === 'now') cursor = now ??= textAfter((await this.get('/v1/sessions/{session_id}', { params, signal })).last_seq)
+      return this.fetch(path, { signal, cache: 'no-store', headers: { Accept: 'text/event-stream', 'Last-Event-ID': cursor } })
+    }, options)
   }
 
   // converse yields a session's conversation when its history is read, then after
@@ -100,27 +104,41 @@ export class Loadline {
       this.#all<Item>((cursor) => this.get('/v1/sessions/{session_id}/items', { params, query: { limit: 200, cursor }, signal })),
     ])
     conversation.load(session.last_seq, turns, items)
+    for (const item of await this.#settled(sessionID, items, signal)) conversation.load(0, [], [item])
     yield conversation
-    for await (const { event } of this.follow(sessionID, { ...options, after: String(session.last_seq) })) {
+    for await (const { event } of this.follow(sessionID, { ...options, after: textAfter(session.last_seq) })) {
       conversation.apply(event)
       yield conversation
     }
   }
 
-  // send posts a turn. It is tried again when the network fails, and never posted twice.
+  // send posts a turn. It is tried again when the network fails, or what stands before
+  // the server does, and never posted twice.
   async send(sessionID: string, input: string, options: SendOptions = {}): Promise<Turn> {
-    const { mode, expectedTurn, signal, idempotencyKey = newKey() } = options
+    const { mode, expectedTurn, idempotencyKey = newKey() } = options
     for (let tries = 1; ; tries++) {
+      const signal = AbortSignal.any([AbortSignal.timeout(longestTry), ...(options.signal ? [options.signal] : [])])
       try {
         return await this.post('/v1/sessions/{session_id}/turns', {
           params: { session_id: sessionID }, signal, headers: { 'Idempotency-Key': idempotencyKey },
           body: { input, ...(mode && { mode }), ...(expectedTurn && { expected_turn: expectedTurn }) } as never,
         }) as Turn
       } catch (err) {
-        if (!(err instanceof Problem) || err.code !== 'network' || tries === sendTries) throw err
-        await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** tries))
+        if (!(err instanceof Problem) || !/^network$|^http_5/.test(err.code) || tries === sendTries) throw err
+        await sleep(200 * 2 ** tries, options.signal)
       }
     }
+  }
+
+  // settled reads the results that are final behind one that is still open, where
+  // pages of items end. Each call has one result, and they are numbered in a row.
+  async #settled(sessionID: string, items: Item[], signal?: AbortSignal): Promise<Item[]> {
+    const last = items.at(-1)?.n ?? 0
+    const open = items.reduce((calls, { kind }) => calls + Number(kind === 'tool_call') - Number(kind === 'tool_result'), 0)
+    const pages = await Promise.all(Array.from({ length: open }, (_, i) => this.get('/v1/sessions/{session_id}/items', {
+      params: { session_id: sessionID }, query: { cursor: String(last + i), limit: 1 }, signal,
+    })))
+    return pages.flatMap((page) => page.data)
   }
 
   async #all<T>(read: (cursor: string | undefined) => Promise<{ data: T[]; next_cursor?: string }>): Promise<T[]> {
@@ -141,8 +159,18 @@ export class Loadline {
       body: body === undefined ? undefined : JSON.stringify(body),
     })
     if (answer.status === 204) return undefined as T
-    return await (answer.headers.get('Content-Type')?.includes('json') ? answer.json() : answer.text()) as T
+    try {
+      return await (answer.headers.get('Content-Type')?.includes('json') ? answer.json() : answer.text()) as T
+    } catch (err) {
+      if (left(signal)) throw err
+      throw new Problem(0, 'network', 'the answer broke off')
+    }
   }
+}
+
+// left reports whether the caller has given up, not a limit of time.
+function left(signal?: AbortSignal | null): boolean {
+  return !!signal?.aborted && signal.reason?.name !== 'TimeoutError'
 }
 
 function fill(path: string, params: Record<string, unknown> = {}): string {
@@ -153,6 +181,10 @@ function encode(query: Record<string, unknown> = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined) as [string, string][]
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
+
+// textAfter is the id from which the stream brings what comes after the durable event
+// seq, and all that has been written of the running answer, also before that event.
+function textAfter(seq: number): string { return `${seq}.0` }
 
 // newKey also works where a page has no secure context, and so no randomUUID.
 function newKey(): string {

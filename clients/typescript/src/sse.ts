@@ -5,8 +5,8 @@ export interface Frame {
   data: string
 }
 
-// maxLine is how many characters a line of the stream may have.
-const maxLine = 16 << 20
+// maxFrame is how many characters the lines of a frame may have, comments not counted.
+const maxFrame = 16 << 20
 
 // Frames parses an event stream that arrives in pieces. A comment is no frame.
 export class Frames {
@@ -14,6 +14,7 @@ export class Frames {
   #rest = '' // of a line
   #afterCR = false
   #frame: Partial<Frame> = {}
+  #held = 0 // characters in it
 
   // push takes the next bytes and returns the frames that they complete.
   push(bytes: Uint8Array): Frame[] {
@@ -31,7 +32,7 @@ export class Frames {
     }
     this.#rest += lines.at(-1)
     if (text.endsWith('\r')) this.#afterCR = true
-    if (this.#rest.length > maxLine) throw new Error('a line of the stream is too long')
+    if (this.#held + this.#rest.length > maxFrame) throw new Error('an event of the stream is too long')
     return frames
   }
 
@@ -39,10 +40,12 @@ export class Frames {
     if (line === '') {
       const { id, event = 'message', data } = this.#frame
       this.#frame = {}
+      this.#held = 0
       return data === undefined ? undefined : { id, event, data }
     }
     const colon = line.indexOf(':')
     if (colon === 0) return
+    this.#held += line.length
     const name = colon < 0 ? line : line.slice(0, colon)
     const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '')
     if (name === 'event') this.#frame.event = value
