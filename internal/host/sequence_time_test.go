@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,10 +25,15 @@ import (
 // full disk, crashes between any two commits, restarts with smaller limits and smaller
 // models. After each event the
 // history holds what it must; at last the session takes the next turn, memory has read
-// all of it, and it is deleted without a trace. Time is virtual. `go test` runs 100 sequences, `make sequences` 10,000; a failure prints
-// its seed.
+// all of it, and it is deleted without a trace. Time is virtual. `go test` runs 100
+// sequences, `make sequences` 10,000; a failure prints its seed.
 func TestSequences(t *testing.T) {
 	blank := blankStore(t)
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		if err := checks.Value.Set("50"); err != nil { // of each half
+			t.Fatal(err)
+		}
+	}
 	for _, half := range []string{"first half", "second half"} { // for two cores
 		t.Run(half, func(t *testing.T) {
 			t.Parallel()
