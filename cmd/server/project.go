@@ -19,13 +19,14 @@ import (
 	"loadline/internal/session"
 	"loadline/internal/tool"
 	"loadline/internal/tool/file"
+	"loadline/internal/tool/number"
 	"loadline/internal/tool/shell"
 	"loadline/internal/worker"
 )
 
 // toolNames are the tools that this server can have, enabled or not.
 func toolNames() []string {
-	return append(memory.ToolNames(), "Bash", "Edit", "Glob", "Grep", "Read", artifact.ToolName, "Write")
+	return append(memory.ToolNames(), "Bash", "Edit", "Glob", "Grep", "Read", artifact.ToolName, "Write", number.ToolName)
 }
 
 // providerNames are the providers that a manifest can name.
@@ -74,6 +75,9 @@ func (p *projects) add(name string, project manifest.Project, hidden []string) e
 		all = append(all, workspace.WriteTools()...)
 	}
 	all = append(all, shell.New(shell.Config{Dir: project.Root, CaptureMaxBytes: captureMaxBytes, MaxTimeout: time.Duration(project.Worker.ToolTimeout)}))
+	if project.Model.Provider == "demo" {
+		all = append(all, number.Primes{})
+	}
 	all = slices.DeleteFunc(all, func(t tool.Tool) bool { return !project.ToolEnabled(t.Spec().Name) })
 	p.tools[name] = tool.NewSet(all...)
 	return nil

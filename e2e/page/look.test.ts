@@ -1,6 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launch, openTab, say } from '../lib/browser'
@@ -16,7 +15,6 @@ beforeAll(async () => {
   server = await Server.start({
     manifest: '[memory]\nenabled = true\nextract_threshold_bytes = 1024\nconsolidation_threshold_records = 1\n',
   })
-  writeFileSync(join(server.project, 'long.txt'), 'a line of this file\n'.repeat(4000))
 })
 afterAll(async () => {
   await browser.close()

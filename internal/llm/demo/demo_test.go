@@ -19,7 +19,7 @@ import (
 var someTools = []session.ToolSpec{{Name: "Glob"}, {Name: "Grep"}, {Name: "Read"}}
 
 func TestObeyUnderstandsRequests(t *testing.T) {
-	all := append([]session.ToolSpec{{Name: "Bash"}, {Name: "Write"}}, someTools...)
+	all := append([]session.ToolSpec{{Name: "Bash"}, {Name: "Primes"}, {Name: "Write"}}, someTools...)
 	tests := []struct{ name, input, tool, arguments string }{
 		{"list", "list the files", "Glob", `{"pattern":"**/*"}`},
 		{"list, politely", "Please, list all the files!", "Glob", `{"pattern":"**/*"}`},
@@ -34,6 +34,7 @@ func TestObeyUnderstandsRequests(t *testing.T) {
 		{"search", "search for TODO", "Grep", `{"pattern":"TODO"}`},
 		{"search without for", "find TODO", "Grep", `{"pattern":"TODO"}`},
 		{"search is literal", "grep for f(x) <b>", "Grep", `{"pattern":"f\\(x\\) <b>"}`},
+		{"primes", "list all the primes below 100,000", "Primes", `{"below":100000}`},
 		{"write", "write hello there to notes.txt", "Write", `{"path":"notes.txt","content":"hello there"}`},
 		{"run", "run go version", "Bash", `{"command":"go version"}`},
 		{"direct", `/Glob {"pattern":"**/*"}`, "Glob", `{"pattern":"**/*"}`},
@@ -125,10 +126,10 @@ func TestDescribeResults(t *testing.T) {
 		{"failed", session.ToolResult{Tool: "Reed", Failed: true, Summary: "Reed: unknown tool", Content: new("there are: Glob")},
 			"That did not work. Reed: unknown tool\n\n```\nthere are: Glob\n```"},
 		{"a fence inside", session.ToolResult{Tool: "Read", Summary: "1 line", Content: new("```go")}, "Read: 1 line\n\n````\n```go\n````"},
-		{"one line more", session.ToolResult{Tool: "Read", Summary: "13 lines", Content: new(strings.Repeat("x\n", 13))},
-			"Read: 13 lines\n\n```\n" + strings.Repeat("x\n", 12) + "```\n\n… and one more line."},
+		{"one line more", session.ToolResult{Tool: "Read", Summary: "9 lines", Content: new(strings.Repeat("x\n", 9))},
+			"Read: 9 lines\n\n```\n" + strings.Repeat("x\n", 8) + "```\n\n… and one more line."},
 		{"many lines more", session.ToolResult{Tool: "Read", Summary: "lines", Content: new(strings.Repeat("x\n", 1500))},
-			"Read: lines\n\n```\n" + strings.Repeat("x\n", 12) + "```\n\n… and 1,488 more lines."},
+			"Read: lines\n\n```\n" + strings.Repeat("x\n", 8) + "```\n\n… and 1,492 more lines."},
 		{"a long line", session.ToolResult{Tool: "Read", Summary: "1 line", Content: &long},
 			"Read: 1 line\n\n```\n" + strings.Repeat("あ", 53) + " …\n```"},
 		{"cut", session.ToolResult{Tool: "Glob", Summary: "many files", Content: new("a\n\n[truncated: 1699999 bytes dropped, refine your query]"),

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"loadline/internal/session"
@@ -34,12 +35,19 @@ type queryArguments struct {
 	Query string `json:"query"`
 }
 
+type belowArguments struct {
+	Below int `json:"below"`
+}
+
 type commandArguments struct {
 	Command string `json:"command"`
 }
 
 // memoryTool is there in a project that has a memory.
 const memoryTool = "MemorySearch"
+
+// primesTool is there only in a project whose model is the demo.
+const primesTool = "Primes"
 
 // name is one word, or several in quotes.
 const name = "(\"[^\"]+\"|'[^']+'|`[^`]+`|\\S+)"
@@ -50,6 +58,7 @@ var (
 	listPatternForm = regexp.MustCompile(`(?i)^(?:list|show|find)(?: me)?(?: all)?(?: the)? (\S*\*\S*)(?: files)?$`)
 	readForm        = regexp.MustCompile(`(?i)^(?:read|open|show|print|cat)(?: me)?(?: the)?(?: file)? ` + name + `$`)
 	grepForm        = regexp.MustCompile(`(?i)^(?:search for|search|look for|find|grep for|grep)(?: the word)? (.+)$`)
+	primesForm      = regexp.MustCompile(`(?i)^(?:list|show|count)(?: me)?(?: all)?(?: the)? primes (?:below|under|up to) ([\d,]{1,9})$`)
 	writeForm       = regexp.MustCompile(`(?is)^(?:write|save) (.+) (?:to|in|into)(?: the)?(?: file)? ` + name + `$`)
 	toldForm        = regexp.MustCompile(`(?i)^what (?:do|can) you remember[?.!]*$`)
 	recallForm      = regexp.MustCompile(`(?i)^(?:recall|what do you (?:know|remember) about) (.+)$`)
@@ -60,6 +69,7 @@ var (
 func plains() []plain {
 	return []plain{
 		{tool: "Glob", example: "list the files", form: listForm, arguments: listArguments},
+		{tool: primesTool, example: "list the primes below 100000", form: primesForm, arguments: belowArgument},
 		{tool: "Glob", example: "list *.md files", form: listPatternForm, arguments: listPatternArguments},
 		{tool: "Read", example: "read README.md", form: readForm, arguments: func(g []string) any {
 			return pathArguments{unquote(g[1])}
@@ -93,6 +103,11 @@ func listPatternArguments(groups []string) any {
 		pattern = "**/" + pattern
 	}
 	return patternArguments{Pattern: pattern}
+}
+
+func belowArgument(groups []string) any {
+	below, _ := strconv.Atoi(strings.ReplaceAll(groups[1], ",", "")) // digits alone
+	return belowArguments{below}
 }
 
 // politeness is what people put around a request.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	shownLines     = 12  // of a result's content
+	shownLines     = 8   // of a result's content
 	shownLineBytes = 160 // of each of these lines
 )
 

@@ -7,7 +7,7 @@ import { Composer } from './Composer'
 
 // suggestions show what the server does; the demo model follows them word for word.
 const suggestions: { text: string; does: string }[] = [
-  { text: '/Grep {"pattern":"."}', does: 'A result that is far too long: see it cut, and open the rest' },
+  { text: 'list the primes below 100000', does: 'A result that is far too long: see it cut, and open the rest' },
   { text: '/slow 200', does: 'A long answer: load the page again in the middle of it' },
   { text: 'list the files', does: 'A tool at work in this folder' },
 ]
