@@ -41,6 +41,7 @@ test('a cut result says how much was kept, and opens whole', async () => {
   expect(number(kept)).toBeGreaterThan(16_000)
   expect(number(kept)).toBeLessThan(16_384)
   await card.getByText('Open the whole output').click()
+  await card.locator('.whole .output').first().waitFor()
   while (await card.getByRole('button', { name: 'Read on' }).isVisible()) {
     const before = await card.locator('.whole .output').count()
     await card.getByRole('button', { name: 'Read on' }).click()
