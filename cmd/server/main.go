@@ -18,6 +18,7 @@ const version = "0.1.0"
 const (
 	exitFailed = 1
 	exitUsage  = 2
+	exitCodes  = "\nExit codes: 0 done, 1 failed, 2 wrong usage.\n"
 )
 
 func main() {
@@ -53,7 +54,12 @@ read-only, and the demo model. It prints the address to open in a browser.`
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.SetUsageTemplate(root.UsageTemplate() + "\nExit codes: 0 done, 1 failed, 2 wrong usage.\n")
+	usage := root.UsageFunc() // a template of our own would make the linker keep every method: 26 MB
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		err := usage(c)
+		fmt.Fprint(c.OutOrStderr(), exitCodes)
+		return err
+	})
 	root.AddCommand(newServe("serve", stdout, stderr), newManifest(stdout, stderr), newKey(stdout), newSessions(stdout, stderr),
 		newBackup(stdout, stderr), newHealthcheck(stdout), newVersion(stdout))
 	return root, ran
