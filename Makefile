@@ -58,12 +58,13 @@ node_modules/.installed: package-lock.json
 	touch $@
 
 .PHONY: generate
-generate: node_modules/.installed ## generate what comes from openapi.yaml
+generate: node_modules/.installed ## generate what comes from openapi.yaml: the client's types, and the page /docs
 	npm run --silent generate
+	npm run --silent build -w web
 
 .PHONY: generate-check
 generate-check: generate
-	git diff --exit-code clients/typescript/src/api.ts
+	git diff --exit-code clients/typescript/src/api.ts internal/web/dist
 
 .PHONY: contract-lint
 contract-lint: node_modules/.installed ## have Redocly check openapi.yaml

@@ -211,15 +211,17 @@ func newTestServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	return s
 }
 
-// fakePage has the page and one file.
+// fakePage has the two pages and one file.
 type fakePage struct{ lost bool } // whether it has lost the file
 
-func (p fakePage) Has(path string) bool { return path == "/" || path == "/assets/page.js" && !p.lost }
+func (p fakePage) Has(path string) bool {
+	return path == "/" || path == "/docs" || path == "/assets/page.js" && !p.lost
+}
 
 func (fakePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	if r.URL.Path != "/" {
+	if strings.HasPrefix(r.URL.Path, "/assets/") {
 		h.Set("Content-Type", "text/javascript; charset=utf-8")
 	}
 	h.Set("Cache-Control", "no-cache")

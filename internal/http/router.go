@@ -53,6 +53,7 @@ func (s *Server) routes() []route {
 		{"GET", "/healthz", s.getHealth, true},
 		{"GET", "/readyz", s.getReady, true},
 		{"GET", "/openapi.yaml", s.getContract, true},
+		{"GET", "/docs", s.getPage, true},
 		{"GET", "/", s.getPage, true},
 		{"GET", "/assets/{file}", s.getPage, true},
 	}...)
@@ -84,7 +85,7 @@ func (s *Server) newHandler() (http.Handler, error) {
 }
 
 func noRoute(_ http.ResponseWriter, r *http.Request) error {
-	return newProblem(codeNotFound, fmt.Sprintf("the API has no path %q: /openapi.yaml lists them", r.URL.Path))
+	return newProblem(codeNotFound, fmt.Sprintf("the API has no path %q: /docs lists them", r.URL.Path))
 }
 
 // wrongMethod answers OPTIONS, and refuses the methods that a path does not have.

@@ -150,7 +150,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("Authorization %q: status %d, want 200", header, w.Code)
 		}
 	}
-	open := map[string]bool{"/healthz": true, "/readyz": true, "/openapi.yaml": true, "/": true, "/assets/{file}": true}
+	open := map[string]bool{"/healthz": true, "/readyz": true, "/openapi.yaml": true, "/docs": true, "/": true, "/assets/{file}": true}
 	for _, r := range s.routes() {
 		if w := ask(t, s, r.method, fill(r.pattern), ""); (w.Code != 401) != open[r.pattern] {
 			t.Errorf("%s %s without a key: status %d, open should be %v", r.method, r.pattern, w.Code, open[r.pattern])
@@ -202,9 +202,10 @@ func TestAccessLogHoldsNoSecrets(t *testing.T) {
 
 func TestEveryAnswerHasSafeHeaders(t *testing.T) {
 	s := newTestServer(t, &fake{sub: ended()})
+	cached := map[string]bool{"/": true, "/docs": true, "/assets/{file}": true}
 	for _, r := range s.routes() {
 		h := ask(t, s, r.method, fill(r.pattern), "").Header()
-		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" && r.pattern != "/" && r.pattern != "/assets/{file}" || !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" && !cached[r.pattern] || !strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 			t.Errorf("%s %s: headers %v", r.method, r.pattern, h)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package web is the page for people: the files that are built from the folder web,
-// embedded, and served as they are.
+// Package web is the page for people, and the contract as a page to read: the files
+// that are built from the folder web, embedded, and served as they are.
 package web
 
 import (
@@ -52,7 +52,7 @@ type file struct {
 
 // Page serves the files of the page. It is safe for concurrent use.
 type Page struct {
-	files map[string]file // by path; "/" is the page itself
+	files map[string]file // by path; "/" is the page itself, "/docs" the contract
 }
 
 // New reads the files. It fails when the page has not been built.
@@ -71,7 +71,9 @@ func New() (*Page, error) {
 			return err
 		}
 		kind, err := contentType(name)
-		p.files["/"+strings.TrimSuffix(name, index)] = newFile(text, kind, name != index)
+		path, isPage := strings.CutSuffix("/"+strings.TrimSuffix(name, index), ".html")
+		isPage = isPage || name == index
+		p.files[path] = newFile(text, kind, !isPage)
 		return err
 	})
 	if err != nil {

@@ -10,8 +10,11 @@ import (
 	"testing"
 )
 
-// maxGzippedBytes is what the whole page may weigh on its way to a browser.
-const maxGzippedBytes = 150 << 10
+// What a browser may be sent of the page, and of the contract with its style.
+const (
+	maxGzippedBytes     = 150 << 10
+	maxGzippedDocsBytes = 50 << 10
+)
 
 func openPage(t *testing.T) *Page {
 	t.Helper()
@@ -35,37 +38,48 @@ func get(p *Page, path string, headers ...string) *httptest.ResponseRecorder {
 }
 
 func TestPageIsSmall(t *testing.T) {
-	total := 0
+	page, docs := 0, 0
 	for path, f := range openPage(t).files {
 		sent := len(f.plain)
 		if gzipped := f.gzipped(); gzipped != nil {
 			sent = len(gzipped)
 		}
 		t.Logf("%s: %d bytes, %d compressed", path, len(f.plain), sent)
-		total += sent
+		if path == "/docs" || strings.HasPrefix(path, "/assets/docs-") {
+			docs += sent
+		} else {
+			page += sent
+		}
 	}
-	t.Logf("in all %d bytes compressed", total)
-	if total > maxGzippedBytes {
-		t.Errorf("the page has %d bytes compressed, want at most %d", total, maxGzippedBytes)
+	if page > maxGzippedBytes || docs > maxGzippedDocsBytes {
+		t.Errorf("compressed the page has %d bytes, the contract %d; want at most %d and %d", page, docs, maxGzippedBytes, maxGzippedDocsBytes)
 	}
 }
 
-func TestPageHoldsNothingInline(t *testing.T) {
-	text := get(openPage(t), "/").Body.String()
+func TestPagesHoldNothingInline(t *testing.T) {
+	wantNothingInline(t, "/")
+	wantNothingInline(t, "/docs")
+	if text := get(openPage(t), "/docs").Body.String(); strings.Contains(text, "<script") {
+		t.Error("the contract has a script")
+	}
+}
+
+func wantNothingInline(t *testing.T, page string) {
+	text := get(openPage(t), page).Body.String()
 	for name, form := range map[string]string{
 		"a script":           `<script(?:[^>]*)>[^<]`,
 		"a style":            `<style|\sstyle=`,
 		"an event handler":   `\son[a-z]+=`,
-		"another origin":     `(?:src|href)="(?:https?:)?//`,
+		"another origin":     `<(?:link|script|img)[^>]* (?:src|href)="(?:https?:)?//`,
 		"a script elsewhere": `src="[^/]`,
 	} {
 		if found := regexp.MustCompile(form).FindString(text); found != "" {
-			t.Errorf("the page has %s: %q", name, found)
+			t.Errorf("%s has %s: %q", page, name, found)
 		}
 	}
-	for _, path := range regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(text, -1) {
+	for _, path := range regexp.MustCompile(`<(?:link|script|img)[^>]* (?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(text, -1) {
 		if w := get(openPage(t), path[1]); w.Code != 200 {
-			t.Errorf("the page names %s, which is %d", path[1], w.Code)
+			t.Errorf("%s names %s, which is %d", page, path[1], w.Code)
 		}
 	}
 }
@@ -75,7 +89,7 @@ func TestFilesAreCachedByWhatTheyAre(t *testing.T) {
 	for path := range p.files {
 		first := get(p, path, "Accept-Encoding: gzip")
 		h := first.Header()
-		if cached := strings.Contains(h.Get("Cache-Control"), "immutable"); cached == (path == "/") {
+		if cached := strings.Contains(h.Get("Cache-Control"), "immutable"); cached == (path == "/" || path == "/docs") {
 			t.Errorf("%s: Cache-Control %q", path, h.Get("Cache-Control"))
 		}
 		if h.Get("Content-Type") == "" || h.Get("Content-Security-Policy") != Policy {
@@ -120,7 +134,7 @@ func TestCompressedFormIsTheSame(t *testing.T) {
 
 func TestUnknownFileIsNotFound(t *testing.T) {
 	p := openPage(t)
-	for _, path := range []string{"/assets/", "/assets/none.js", "/index.html", "/assets/../index.html", "/dist"} {
+	for _, path := range []string{"/assets/", "/assets/none.js", "/index.html", "/docs.html", "/docs/", "/assets/../index.html", "/dist"} {
 		if w := get(p, path); w.Code != 404 || p.Has(path) {
 			t.Errorf("%s: status %d, Has %v", path, w.Code, p.Has(path))
 		}

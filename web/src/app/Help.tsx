@@ -33,7 +33,7 @@ export function Help() {
       <dl>
         {keys.map(([key, does]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div>)}
       </dl>
-      <p class="hint">The API behind this page is in <a href="/openapi.yaml" target="_blank" rel="noopener">openapi.yaml</a>.</p>
+      <p class="hint">The API behind this page is <a href="/docs" target="_blank" rel="noopener">described here</a>.</p>
       <button type="button" onClick={close}>Close</button>
     </dialog>
   )
