@@ -15,6 +15,7 @@ type asked struct {
 	pause      time.Duration
 	tokens     int64
 	counted    int64 // by the service; 0: as taken
+	givesUp    bool  // where it must wait
 }
 
 // mix plays requests on a budget, and those of them that are not sent by then on no
@@ -35,12 +36,12 @@ func (m *mix) play(requests []asked) error {
 			m.line, m.sizes = append(m.line, m.both.AnySize().Background().Claim(r.tokens)), append(m.sizes, r.tokens)
 			continue
 		}
-		got, want := m.both.Claim(r.tokens).Wait(), m.turns.Claim(r.tokens).Wait()
-		if got != want {
+		mixed, alone := m.both.Claim(r.tokens), m.turns.Claim(r.tokens)
+		if got, want := mixed.Wait(), alone.Wait(); got != want {
 			return fmt.Errorf("turn %d of %d tokens waits %v, and %v without the %d requests that are not sent", i, r.tokens, got, want, len(m.line))
 		}
-		m.both.Settle(r.tokens, r.counted)
-		m.turns.Settle(r.tokens, r.counted)
+		mixed.Settle(r.counted, nil)
+		alone.Settle(r.counted, nil)
 	}
 	return nil
 }

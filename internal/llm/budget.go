@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"errors"
 	"math"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -9,12 +11,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// leastWait is the shortest time after which a background request asks again.
-const leastWait = 10 * time.Millisecond
+const (
+	// leastWait is the shortest time after which a background request asks again.
+	leastWait = 10 * time.Millisecond
+	// strictMinute is in what time a strict budget is sent at most once: a minute, and
+	// what requests may be longer on their way than others.
+	strictMinute = time.Minute + time.Second
+)
 
 // Budget is how many input tokens a minute the holder of one key may send, all
 // models and sessions together. It is a bucket that is full at first and fills
-// again evenly. Nil is no limit. It is safe for concurrent use.
+// again evenly, as those of OpenAI and Anthropic are. A service that counts each
+// minute as a whole refuses what comes out of such a bucket: from its first refusal
+// on the budget is strict, which is that no more than it is sent in any minute.
+// Nil is no limit. It is safe for concurrent use.
 type Budget struct {
 	*bucket
 	anySize, background bool
@@ -24,8 +34,10 @@ type Budget struct {
 type bucket struct {
 	limiter *rate.Limiter
 
-	mu   sync.Mutex // guards line, and makes a look into the limiter and a take one step
-	line []*Claim   // of the background, which have not been taken yet, in order
+	mu     sync.Mutex // guards the fields below, and makes a look into the limiter and a take one step
+	line   []*Claim   // of the background, which have not been taken yet, in order
+	sent   minute
+	strict bool
 }
 
 // NewBudget makes a budget of so many tokens a minute, at least 20. It stays a
@@ -71,6 +83,7 @@ type Claim struct {
 	budget *Budget
 	tokens int
 	taken  *rate.Reservation // nil while a claim of the background stands in line
+	at     time.Time         // when it may be sent, once it is taken
 }
 
 // Claim takes the tokens of one request out of the budget; its turn comes in order of
@@ -86,9 +99,19 @@ func (b *Budget) Claim(tokens int64) *Claim {
 	if b.background {
 		b.line = append(b.line, c)
 	} else {
-		c.taken = b.limiter.ReserveN(time.Now(), c.tokens)
+		b.take(c, time.Now())
 	}
 	return c
+}
+
+// take gives a claim its time. The mu is held.
+func (b *bucket) take(c *Claim, now time.Time) {
+	c.taken = b.limiter.ReserveN(now, c.tokens)
+	c.at = now.Add(c.taken.DelayFrom(now))
+	if b.strict {
+		c.at = latest(c.at, b.sent.roomFor(c.tokens, b.limiter.Burst()))
+	}
+	b.sent.add(c, now)
 }
 
 // Background reports whether the claim gives way to others.
@@ -105,24 +128,36 @@ func (c *Claim) Wait() time.Duration {
 	defer b.mu.Unlock()
 	now := time.Now()
 	if c.taken != nil {
-		return c.taken.DelayFrom(now)
+		return max(0, c.at.Sub(now))
 	}
-	missing := -b.limiter.TokensAt(now)
+	needed := 0
 	place := slices.Index(b.line, c)
 	for i, next := range b.line[:place+1] {
 		if i == 0 {
-			missing += float64(b.needed(next))
+			needed += b.needed(next)
 		} else {
-			missing += float64(next.tokens)
+			needed += next.tokens
 		}
 	}
-	if place == 0 && missing <= 0 {
+	wait := b.until(needed, now)
+	if place == 0 && wait <= 0 {
 		b.line = b.line[1:]
-		c.taken = b.limiter.ReserveN(now, c.tokens)
+		b.take(c, now)
 		return 0
 	}
-	seconds := missing / float64(b.limiter.Limit())
-	return max(time.Duration(seconds*float64(time.Second)), leastWait)
+	return max(wait, leastWait)
+}
+
+// until is how long it takes until so many tokens are there; 0 or less is now. The mu
+// is held.
+func (b *bucket) until(tokens int, now time.Time) time.Duration {
+	seconds := (float64(tokens) - b.limiter.TokensAt(now)) / float64(b.limiter.Limit())
+	wait := time.Duration(math.Ceil(seconds * float64(time.Second)))
+	if b.strict {
+		full := b.limiter.Burst()
+		wait = max(wait, b.sent.roomFor(min(tokens, full), full).Sub(now))
+	}
+	return wait
 }
 
 // needed is how much of the bucket must be there before a claim of the background is
@@ -142,19 +177,34 @@ func (c *Claim) Cancel() {
 	defer b.mu.Unlock()
 	if c.taken != nil {
 		c.taken.Cancel()
+		b.sent.remove(c)
 	}
 	b.line = slices.DeleteFunc(b.line, func(other *Claim) bool { return other == c })
 }
 
-// Settle corrects what a claim has taken by what the service has counted: the next
-// requests wait longer for what was too little, and less for what was too much.
-func (b *Budget) Settle(taken, counted int64) {
-	if b == nil || counted <= 0 {
+// Settle says how the request went that was sent on a claim. What the service has
+// counted, 0 if that is unknown, corrects what was taken: the next requests wait longer
+// for what was too little, and less for what was too much. A refusal because it
+// came too early makes the budget strict.
+func (c *Claim) Settle(counted int64, err error) {
+	if c == nil || c.taken == nil {
 		return
 	}
+	b := c.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.limiter.ReserveN(time.Now(), b.bounded(counted)-b.bounded(taken))
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Status == http.StatusTooManyRequests && refused.Class == ClassRetry {
+		b.strict = true
+	}
+	now := time.Now()
+	if counted > 0 {
+		taken := c.tokens
+		c.tokens = b.bounded(counted)
+		b.limiter.ReserveN(now, c.tokens-taken)
+	}
+	if b.strict {
+		b.sent.delay(now, b.limiter.Burst())
+	}
 }
 
 func (b *Budget) bounded(tokens int64) int {

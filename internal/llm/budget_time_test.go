@@ -70,8 +70,7 @@ func TestBudgetSettles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := NewBudget(60_000)
-				take(b, test.taken)
-				b.Settle(test.taken, test.counted)
+				b.Claim(test.taken).Settle(test.counted, nil)
 				if wait, _ := take(b, 950); wait != test.want {
 					t.Errorf("the next waits %v, want %v", wait, test.want)
 				}
@@ -86,7 +85,7 @@ func TestBudgetHasBounds(t *testing.T) {
 		t.Error("no budget is a limit")
 	} else {
 		giveBack()
-		none.Settle(1, 2)
+		none.Claim(1).Settle(2, nil)
 	}
 	for _, perMinute := range []int64{math.MinInt64, -1, 0, 1, 20, math.MaxInt64} {
 		b := NewBudget(perMinute)

@@ -121,7 +121,8 @@ func (r *run) doomed(err error) error {
 // askOnce sends the request once, when it is its turn. An answer that says nothing
 // is an error here.
 func (r *run) askOnce(ctx context.Context) (llm.Answer, error) {
-	if err := r.takeTurn(ctx, r.engine.Budget, r.sent.tokens); err != nil {
+	claim, err := r.takeTurn(ctx, r.engine.Budget, r.sent.tokens)
+	if err != nil {
 		return llm.Answer{}, err
 	}
 	r.live = r.newAnswer()
@@ -135,7 +136,7 @@ func (r *run) askOnce(ctx context.Context) (llm.Answer, error) {
 		})
 	})
 	whole.Usage = whole.Usage.Bounded()
-	r.engine.Budget.Settle(r.sent.tokens, whole.Usage.InputTokens)
+	claim.Settle(whole.Usage.InputTokens, err)
 	switch {
 	case err != nil:
 		return whole, err
@@ -148,8 +149,8 @@ func (r *run) askOnce(ctx context.Context) (llm.Answer, error) {
 }
 
 // takeTurn takes the tokens of one request out of a budget, and waits until it may
-// be sent.
-func (r *run) takeTurn(ctx context.Context, b *llm.Budget, tokens int64) error {
+// be sent. Whoever sends it settles the claim.
+func (r *run) takeTurn(ctx context.Context, b *llm.Budget, tokens int64) (*llm.Claim, error) {
 	claim := b.Claim(tokens)
 	for wait := claim.Wait(); wait > 0; wait = claim.Wait() {
 		part := min(wait, maxSilentWait)
@@ -162,11 +163,11 @@ func (r *run) takeTurn(ctx context.Context, b *llm.Budget, tokens int64) error {
 		}
 		if err != nil {
 			claim.Cancel()
-			return err
+			return nil, err
 		}
 		r.engine.Metrics.waited(claim.Background(), part)
 	}
-	return nil
+	return claim, nil
 }
 
 // retry waits before the next attempt and voids what this one has streamed. What was

@@ -145,15 +145,15 @@ func (c *compactor) ask(ctx context.Context, piece string) (string, error) {
 	item.UserMessage = &session.UserMessage{Text: input.String()}
 	request := llm.Request{System: fmt.Sprintf(strings.TrimSpace(compactInstructions), c.maxBytes), Items: []session.Item{item}}
 	g := Gauge{tokensPerByte: c.run.history.Gauge.tokensPerByte}
-	taken := g.tokensOf(requestBytes(request))
-	if err := c.run.takeTurn(ctx, c.Budget, taken); err != nil {
-		return "", err
-	}
-	answer, err := c.Provider.Ask(ctx, request, func(llm.Delta) {})
+	claim, err := c.run.takeTurn(ctx, c.Budget, g.tokensOf(requestBytes(request)))
 	if err != nil {
 		return "", err
 	}
-	c.Budget.Settle(taken, answer.Usage.InputTokens)
+	answer, err := c.Provider.Ask(ctx, request, func(llm.Delta) {})
+	claim.Settle(answer.Usage.InputTokens, err)
+	if err != nil {
+		return "", err
+	}
 	c.run.engine.Metrics.used(c.Provider.Name(), answer.Usage)
 	return c.summaryOf(answer)
 }
