@@ -17,7 +17,7 @@ var walked = map[string][]string{
 	"transfer.md":    {"console"},         // the same
 	"plan/memory.md": {"console", "toml", "log", "promql"},
 	"operations.md":  {"console", "toml", "log", "promql"},
-	"frontends.md":   {"js"}, // e2e/protocols/docs.test.ts
+	"frontends.md":   {"console", "js", "tsx", "ts", "html"}, // the same; e2e/protocols/docs.test.ts and docs-page.test.ts
 }
 
 // Commands and snippets of the pages are run by tests.
