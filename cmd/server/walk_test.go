@@ -28,7 +28,7 @@ func walk(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
 		case "console":
 			for _, step := range strings.Split("\n"+text, "\n$ ")[1:] {
-				command, shown, _ := strings.Cut(step, "\n")
+				command, shown, _ := strings.Cut(strings.ReplaceAll(step, "\n> ", " "), "\n") // a line may go on
 				follow(ts, command, shown)
 			}
 		case "log":
@@ -40,21 +40,23 @@ func walk(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// follow runs a command of a page in a shell whose variables last, until it prints
-// what is shown.
+// follow runs a command of a page in a shell whose variables and folder last, and
+// wants what is shown. A server is started.
 func follow(ts *testscript.TestScript, command, shown string) {
 	if _, arguments, ok := strings.Cut(command, "bin/server"); ok {
 		start(ts, false, strings.Fields(arguments))
+		ts.Check(os.Remove(ts.MkAbs("greeting"))) // the folder has what the page has put there
 		return
 	}
 	command = strings.ReplaceAll(command, "http://127.0.0.1:8080", ts.Getenv("URL"))
-	ts.Check(ts.Exec("sh", "-c", command+"\nset | grep -E '^[A-Z]=' >variables"))
-	variables := strings.Split(strings.TrimSpace(ts.ReadFile("variables")), "\n")
+	ts.Check(ts.Exec("sh", "-c", command+"\nset | grep -E '^[A-Z]=' >$WORK/.variables\npwd >$WORK/.folder"))
+	got := ts.ReadFile("stdout")
+	ts.Check(ts.Chdir(strings.TrimSpace(ts.ReadFile(ts.Getenv("WORK") + "/.folder"))))
+	variables := strings.Split(strings.TrimSpace(ts.ReadFile(ts.Getenv("WORK")+"/.variables")), "\n")
 	for _, variable := range variables {
 		name, value, _ := strings.Cut(variable, "=")
 		ts.Setenv(name, strings.Trim(value, "'"))
 	}
-	got := ts.ReadFile("stdout")
 	if !regexp.MustCompile("(?s)^" + wildcard(strings.TrimSpace(shown))).MatchString(got) {
 		ts.Fatalf("$ %s\n%s\nThe page shows\n%s", command, got, shown)
 	}
