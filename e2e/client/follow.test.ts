@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { Loadline, Problem, type Followed } from "loadline";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { hurry } from "../lib/hurry";
 import { gate, Model } from "../lib/model";
 import { Proxy } from "../lib/proxy";
 import { Server } from "../lib/server";
@@ -35,10 +36,6 @@ class Heard {
 
 const texts = ["Grüße ", "an ", "die ", "🦆 ", "und ", "日本."];
 
-// The client's waits between tries would only make the test slow.
-const patient = globalThis.setTimeout;
-const impatient = ((run: () => void, wait = 0) => patient(run, wait > 30_000 ? wait : 0)) as typeof setTimeout;
-
 test("a stream that is cut after any number of bytes is whole", async () => {
   const { gate: held, open } = gate(100);
   model.add({ reasoning: ["Hm, ", "wie?"], text: texts, gate: held });
@@ -48,7 +45,7 @@ test("a stream that is cut after any number of bytes is whole", async () => {
   const whole = await transcript(direct, session);
   expect(Object.values(whole.texts).join("|")).toBe("Hm, wie?|" + texts.join(""));
   const bytes = await size(session);
-  globalThis.setTimeout = impatient;
+  onTestFinished(hurry());
   let next = 1;
   const work = async () => {
     for (let after = next++; after < bytes; after = next++) {
@@ -63,7 +60,6 @@ test("a stream that is cut after any number of bytes is whole", async () => {
   try {
     await Promise.all(Array.from({ length: 8 }, work));
   } finally {
-    globalThis.setTimeout = patient;
     open();
   }
   expect(next).toBeGreaterThan(1000);

@@ -49,6 +49,10 @@ const loadline = new Loadline();
 export const made: Promise<Session> = loadline.post("/v1/sessions", { body: { title: "typed" } });
 // @ts-expect-error: there is no such route
 void loadline.get("/v1/nothing");
+// @ts-expect-error: the session is missing
+void loadline.get("/v1/sessions/{session_id}");
+// @ts-expect-error: the body is missing
+void loadline.post("/v1/sessions/{session_id}/turns", { params: { session_id: "ses_1" } });
 // @ts-expect-error: a title is a string
 void loadline.post("/v1/sessions", { body: { title: 1 } });
 `);

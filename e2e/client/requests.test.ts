@@ -2,7 +2,8 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { Loadline, type Problem } from "loadline";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { hurry } from "../lib/hurry";
 import { gate, Model } from "../lib/model";
 import { Proxy } from "../lib/proxy";
 import { Server } from "../lib/server";
@@ -74,4 +75,43 @@ test("a turn whose answer was lost is sent again, and runs once", async () => {
   expect(await server.settled(session)).toMatchObject([{ id: turn.id, state: "completed", input: "only once" }]);
   expect(model.problems).toEqual([]);
   await proxy.close();
+});
+
+test("a turn whose answer breaks off after any byte is sent again, and runs once", async () => {
+  onTestFinished(hurry());
+  let whole = false;
+  let after = 1;
+  for (; !whole; after++) {
+    const session = await server.session();
+    const proxy = await Proxy.before(server.url);
+    proxy.cutAfter = after;
+    let asked = 0;
+    const lossy = new Loadline({ baseURL: proxy.url, fetch: (...request) => {
+      if (++asked === 2) proxy.cutAfter = Infinity;
+      return fetch(...request);
+    } });
+    model.add({ text: ["once"] });
+    const turn = await lossy.send(session, "only once");
+    whole = asked === 1;
+    expect(asked, `requests when cut after ${after} bytes`).toBe(whole ? 1 : 2);
+    expect(await server.settled(session), `cut after ${after} bytes`).toMatchObject([{ id: turn.id, state: "completed" }]);
+    await proxy.close();
+  }
+  expect(after).toBeGreaterThan(300);
+}, 120_000);
+
+test("a turn waits for a server that a proxy cannot reach for a moment, not for one that refuses", async () => {
+  let asked = 0;
+  const answers = [() => new Response("<h1>Bad gateway</h1>", { status: 502 }), () => Response.json({ code: "storage", detail: "no", errors: [] }, { status: 503 })];
+  const client = new Loadline({ fetch: async () => answers[asked++]!() });
+  await expect(client.send("ses_1", "x")).rejects.toMatchObject({ status: 503, code: "storage" });
+  expect(asked).toBe(2);
+});
+
+test("a turn that nobody answers is given up when its caller leaves", async () => {
+  const leave = new AbortController();
+  const dead = new Loadline({ fetch: (_, init) => new Promise((_, reject) => init!.signal!.addEventListener("abort", () => reject(init!.signal!.reason))) });
+  const sent = dead.send("ses_1", "x", { signal: leave.signal });
+  leave.abort();
+  await expect(sent).rejects.toMatchObject({ name: "AbortError" });
 });

@@ -12,15 +12,21 @@ type Answer<O> = O extends { responses: infer R }
   ? { [S in keyof R]: S extends 200 | 201 | 202 ? (R[S] extends { content: { 'application/json': infer J } } ? J : never) : never }[keyof R]
   : never
 
+type Body<O> = O extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never
+
 // Request is what a call may bring beside its path.
 export interface Request<O> {
   params?: Parameters<O, 'path'>
   query?: Parameters<O, 'query'>
-  body?: O extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never
+  body?: Body<O>
   headers?: Record<string, string>
   signal?: AbortSignal
   keepalive?: boolean // whether it may outlive the page
 }
+
+// Needs is what of it the call cannot do without.
+type Needs<O> = (O extends { parameters: { path: object } } ? { params: Parameters<O, 'path'> } : unknown) & (O extends { requestBody: object } ? { body: Body<O> } : unknown)
+type Rest<O> = object extends Needs<O> ? [request?: Request<O>] : [request: Request<O> & Needs<O>]
 
 export interface Options {
   baseURL?: string // absent is the page's own server
@@ -46,19 +52,19 @@ export class Loadline {
     this.#options = options
   }
 
-  get<P extends PathsOf<'get'>>(path: P, request: Request<Operation<P, 'get'>> = {}): Promise<Answer<Operation<P, 'get'>>> {
+  get<P extends PathsOf<'get'>>(path: P, ...[request]: Rest<Operation<P, 'get'>>): Promise<Answer<Operation<P, 'get'>>> {
     return this.#json('GET', path, request)
   }
 
-  post<P extends PathsOf<'post'>>(path: P, request: Request<Operation<P, 'post'>> = {}): Promise<Answer<Operation<P, 'post'>>> {
+  post<P extends PathsOf<'post'>>(path: P, ...[request]: Rest<Operation<P, 'post'>>): Promise<Answer<Operation<P, 'post'>>> {
     return this.#json('POST', path, request)
   }
 
-  patch<P extends PathsOf<'patch'>>(path: P, request: Request<Operation<P, 'patch'>> = {}): Promise<Answer<Operation<P, 'patch'>>> {
+  patch<P extends PathsOf<'patch'>>(path: P, ...[request]: Rest<Operation<P, 'patch'>>): Promise<Answer<Operation<P, 'patch'>>> {
     return this.#json('PATCH', path, request)
   }
 
-  delete<P extends PathsOf<'delete'>>(path: P, request: Request<Operation<P, 'delete'>> = {}): Promise<Answer<Operation<P, 'delete'>>> {
+  delete<P extends PathsOf<'delete'>>(path: P, ...[request]: Rest<Operation<P, 'delete'>>): Promise<Answer<Operation<P, 'delete'>>> {
     return this.#json('DELETE', path, request)
   }
 
@@ -151,8 +157,8 @@ export class Loadline {
     }
   }
 
-  async #json<T>(method: string, path: string, request: Request<never>): Promise<T> {
-    const { params, query, body, headers, signal, keepalive } = request as Request<unknown> & { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown }
+  async #json<T>(method: string, path: string, request: object = {}): Promise<T> {
+    const { params, query, body, headers, signal, keepalive } = request as Omit<Request<never>, 'params' | 'query' | 'body'> & { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown }
     const answer = await this.fetch(fill(path, params) + encode(query), {
       method, signal, keepalive,
       headers: { Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
