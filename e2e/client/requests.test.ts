@@ -36,6 +36,12 @@ test("what is refused is a problem with its facts", async () => {
   await expect(loadline.send(session, "count", { mode: "reject" })).rejects.toMatchObject({ status: 409 });
   held.open();
   await server.settled(session);
+  const idempotencyKey = "once";
+  model.add({ text: ["one"] });
+  const turn = await loadline.send(session, "say one", { idempotencyKey });
+  expect((await loadline.send(session, "say one", { idempotencyKey })).id).toBe(turn.id);
+  await expect(loadline.send(session, "say two", { idempotencyKey })).rejects.toMatchObject({ status: 422 });
+  await server.settled(session);
 });
 
 test("without its key a server is closed, and says so", async () => {
@@ -58,6 +64,27 @@ test("an answer that is no problem, and no answer at all, are problems too", asy
   odd.close();
   await once(odd, "close");
   await expect(new Loadline({ baseURL: url }).get("/v1/sessions")).rejects.toMatchObject({ status: 0, code: "network" });
+});
+
+test("an answer that is not JSON is malformed, and one that has no body is nothing", async () => {
+  const page = new Loadline({ fetch: async () => new Response("<h1>Hello</h1>", { headers: { "Content-Type": "text/html" } }) });
+  await expect(page.get("/v1/sessions")).rejects.toMatchObject({ status: 200, code: "malformed" });
+  const session = await new Loadline({ baseURL: server.url + "/" }).post("/v1/sessions", { body: {} });
+  expect(await loadline.delete("/v1/sessions/{session_id}", { params: { session_id: session.id } })).toBeUndefined();
+});
+
+test("whoever gives up a turn gets their own reason, and it is not tried again", async () => {
+  let asked = 0;
+  const silent = new Loadline({ fetch: (_, init) => new Promise((_, fail) => {
+    asked++;
+    init!.signal!.addEventListener("abort", () => fail(init!.signal!.reason));
+  }) });
+  const leave = new AbortController();
+  const sent = silent.send("ses_1", "hello", { signal: leave.signal });
+  leave.abort(new Error("enough"));
+  await expect(sent).rejects.toThrow("enough");
+  await expect(silent.send("ses_1", "hello", { signal: AbortSignal.timeout(1) })).rejects.toThrow();
+  expect(asked).toBe(2);
 });
 
 test("a turn whose answer was lost is sent again, and runs once", async () => {

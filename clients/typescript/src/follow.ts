@@ -1,5 +1,5 @@
 import type { Event } from './types.js'
-import { Problem } from './problem.js'
+import { malformed, Problem } from './problem.js'
 import { Frames } from './sse.js'
 
 // State of a stream: live; reconnecting, a try is made or comes soon; offline, the
@@ -30,27 +30,36 @@ export async function* follow(open: (cursor: string, signal: AbortSignal) => Pro
   for (let failures = 0; !options.signal?.aborted; failures++) {
     try {
       for await (const followed of connection(open, id, options)) {
-        failures = 0
-        id = followed.id
-        yield followed
+        failures = 0 // a comment, which brings nothing, says too that the line stands
+        for (const each of followed) {
+          id = each.id
+          yield each
+        }
       }
     } catch (err) {
       if (options.signal?.aborted) return
-      if (err instanceof Problem && err.status >= 400 && err.status < 500 && err.status !== 408 && err.status !== 429) throw err
+      if (err instanceof Problem && isFinal(err)) throw err
     }
     if (options.signal?.aborted) return
     await pause(failures, options)
   }
 }
 
-// connection yields what one connection brings. It throws when that breaks.
-async function* connection(open: (cursor: string, signal: AbortSignal) => Promise<Response>, id: string, options: FollowOptions): AsyncGenerator<Followed> {
+// isFinal reports whether the next try would end the same way.
+function isFinal({ status, code }: Problem): boolean {
+  return code === malformed || (status >= 400 && status < 500 && status !== 408 && status !== 429)
+}
+
+// connection yields what one connection brings, piece by piece. It throws when that
+// breaks.
+async function* connection(open: (cursor: string, signal: AbortSignal) => Promise<Response>, id: string, options: FollowOptions): AsyncGenerator<Followed[]> {
   const stop = new AbortController()
   const abort = () => stop.abort()
   options.signal?.addEventListener('abort', abort)
   let watch = setTimeout(abort, deadAfter)
   try {
     const answer = await open(id, stop.signal)
+    if (!answer.headers.get('Content-Type')?.startsWith('text/event-stream')) throw new Error('something else has answered')
     options.onState?.('live')
     const reader = answer.body!.getReader()
     const frames = new Frames()
@@ -59,17 +68,25 @@ async function* connection(open: (cursor: string, signal: AbortSignal) => Promis
       if (done) return
       clearTimeout(watch)
       watch = setTimeout(abort, deadAfter)
-      for (const frame of frames.push(value)) {
-        const event = JSON.parse(frame.data) as Event
+      yield frames.push(value).map((frame) => {
+        const event = eventOf(frame.data)
         if (frame.id) id = frame.id
         else if (event.type === 'stream.reset') id = `${event.from}.0`
-        yield { id, event }
-      }
+        return { id, event }
+      })
     }
   } finally {
     clearTimeout(watch)
     options.signal?.removeEventListener('abort', abort)
     stop.abort()
+  }
+}
+
+function eventOf(data: string): Event {
+  try {
+    return JSON.parse(data) as Event
+  } catch {
+    throw new Problem(0, malformed, 'an event of the stream is not JSON')
   }
 }
 

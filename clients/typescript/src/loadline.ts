@@ -1,7 +1,7 @@
 import type { paths } from './api.js'
 import { Conversation } from './conversation.js'
 import { follow, sleep, type FollowOptions, type Followed } from './follow.js'
-import { Problem, problemOf } from './problem.js'
+import { malformed, Problem, problemOf } from './problem.js'
 import type { Item, Mode, Session, Turn } from './types.js'
 
 type Method = 'get' | 'post' | 'patch' | 'delete'
@@ -9,7 +9,7 @@ type PathsOf<M extends Method> = { [P in keyof paths]: paths[P][M] extends { res
 type Operation<P extends keyof paths, M extends Method> = paths[P][M]
 type Parameters<O, Where extends string> = O extends { parameters: { [W in Where]?: infer Q } } ? Q : never
 type Answer<O> = O extends { responses: infer R }
-  ? { [S in keyof R]: S extends 200 | 201 | 202 ? (R[S] extends { content: { 'application/json': infer J } } ? J : never) : never }[keyof R]
+  ? { [S in keyof R]: S extends 204 ? void : S extends 200 | 201 | 202 ? (R[S] extends { content: { 'application/json': infer J } } ? J : never) : never }[keyof R]
   : never
 
 type Body<O> = O extends { requestBody?: { content: { 'application/json': infer B } } } ? B : never
@@ -29,7 +29,7 @@ type Needs<O> = (O extends { parameters: { path: object } } ? { params: Paramete
 type Rest<O> = object extends Needs<O> ? [request?: Request<O>] : [request: Request<O> & Needs<O>]
 
 export interface Options {
-  baseURL?: string // absent is the page's own server
+  baseURL?: string // with or without a slash at its end; absent is the page's own server
   key?: string | (() => string | undefined)
   fetch?: typeof fetch
 }
@@ -77,7 +77,7 @@ export class Loadline {
     if (bearer) headers.set('Authorization', `Bearer ${bearer}`)
     let answer: Response
     try {
-      answer = await use(baseURL + path, { ...init, headers })
+      answer = await use(baseURL.replace(/\/+$/, '') + path, { ...init, headers })
     } catch (err) {
       if (left(init.signal)) throw err
       throw new Problem(0, 'network', 'the server cannot be reached')
@@ -130,7 +130,7 @@ export class Loadline {
           body: { input, ...(mode && { mode }), ...(expectedTurn && { expected_turn: expectedTurn }) } as never,
         }) as Turn
       } catch (err) {
-        if (!(err instanceof Problem) || !/^network$|^http_5/.test(err.code) || tries === sendTries) throw err
+        if (options.signal?.aborted || !(err instanceof Problem) || !/^network$|^http_5/.test(err.code) || tries === sendTries) throw err
         await sleep(200 * 2 ** tries, options.signal)
       }
     }
@@ -166,9 +166,10 @@ export class Loadline {
     })
     if (answer.status === 204) return undefined as T
     try {
-      return await (answer.headers.get('Content-Type')?.includes('json') ? answer.json() : answer.text()) as T
+      return await answer.json() as T
     } catch (err) {
       if (left(signal)) throw err
+      if (err instanceof SyntaxError) throw new Problem(answer.status, malformed, 'the answer is not JSON')
       throw new Problem(0, 'network', 'the answer broke off')
     }
   }

@@ -2,6 +2,9 @@ import type { components } from './api.js'
 
 type Body = components['schemas']['Problem']
 
+// malformed is the code of an answer or an event that no Loadline server sends.
+export const malformed = 'malformed'
+
 // Problem is a request that was refused, or that could not be made: then its status
 // is 0 and its code network. Branch on code, never on the texts.
 export class Problem extends Error {

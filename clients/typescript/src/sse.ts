@@ -1,3 +1,5 @@
+import { malformed, Problem } from './problem.js'
+
 // Frame is one event of an event stream, as the HTML standard parses it.
 export interface Frame {
   id?: string // absent when the frame has none
@@ -32,16 +34,16 @@ export class Frames {
     }
     this.#rest += lines.at(-1)
     if (text.endsWith('\r')) this.#afterCR = true
-    if (this.#held + this.#rest.length > maxFrame) throw new Error('an event of the stream is too long')
+    if (this.#held + this.#rest.length > maxFrame) throw new Problem(0, malformed, 'an event of the stream is too long')
     return frames
   }
 
   #line(line: string): Frame | undefined {
     if (line === '') {
-      const { id, event = 'message', data } = this.#frame
+      const { id, event, data } = this.#frame
       this.#frame = {}
       this.#held = 0
-      return data === undefined ? undefined : { id, event, data }
+      return data === undefined ? undefined : { id, event: event || 'message', data }
     }
     const colon = line.indexOf(':')
     if (colon === 0) return
