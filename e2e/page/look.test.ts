@@ -30,8 +30,17 @@ async function violations(page: Page): Promise<string[]> {
   })
 }
 
-// fits tells whether nothing is wider than the window.
-const fits = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)
+// fits tells whether nothing is wider than the window, and nothing sticks out of the
+// place where messages are written.
+const fits = (page: Page) => page.evaluate(() => {
+  const composer = document.querySelector('.composer')
+  const edge = composer?.getBoundingClientRect()
+  const inside = (part: Element) => {
+    const { left, right, bottom } = part.getBoundingClientRect()
+    return left >= edge!.left && right <= edge!.right && bottom <= edge!.bottom
+  }
+  return document.documentElement.scrollWidth <= innerWidth && [...(composer?.querySelectorAll('button, textarea, label') ?? [])].every(inside)
+})
 
 describe.each([
   ['desktop', { width: 1180, height: 760 }],

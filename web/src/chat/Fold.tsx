@@ -4,18 +4,17 @@ import type { Entry } from './entries'
 
 // useUnfolded is whether a part of an entry is open, also after the entry was out of
 // sight, and so out of the document.
-export function useUnfolded(entry: Entry, part: string): [boolean, (open: boolean) => void] {
-  const [open, setOpen] = useState(entry.unfolded.has(part))
+export function useUnfolded(entry: Entry, part: string, atFirst = false): [boolean, (open: boolean) => void] {
+  const [open, setOpen] = useState(entry.unfolded.get(part) ?? atFirst)
   return [open, (now) => {
-    if (now) entry.unfolded.add(part)
-    else entry.unfolded.delete(part)
+    entry.unfolded.set(part, now)
     setOpen(now)
   }]
 }
 
 // Fold shows its content only while it is open.
-export function Fold({ entry, title, children }: { entry: Entry; title: string; children: () => ComponentChild }) {
-  const [open, setOpen] = useUnfolded(entry, title)
+export function Fold({ entry, title, atFirst, children }: { entry: Entry; title: string; atFirst?: boolean; children: () => ComponentChild }) {
+  const [open, setOpen] = useUnfolded(entry, title, atFirst)
   return (
     <details class="fold" open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
       <summary>{title}</summary>

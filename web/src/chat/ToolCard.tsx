@@ -29,7 +29,7 @@ export function ToolCard({ entry, here }: { entry: Entry; here: Open }) {
       </header>
       <Fold entry={entry} title="Arguments">{() => <pre tabIndex={0}>{argumentsOf(call, message.text)}</pre>}</Fold>
       {result?.content !== undefined && (
-        <Fold entry={entry} title={result.truncated ? 'What was kept' : 'Result'}>{() => <Ansi text={result.content!} />}</Fold>
+        <Fold entry={entry} title={result.truncated ? 'What was kept' : 'Result'} atFirst={result.failed}>{() => <Ansi text={result.content!} />}</Fold>
       )}
       {result?.truncated && <CutBar entry={entry} sessionID={here.id} result={result} cut={result.truncated} />}
     </article>

@@ -9,7 +9,7 @@ export interface Entry {
   message?: Message // of an end: none
   result?: Message // of a call, once it is there
   turn?: Turn
-  unfolded: Set<string> // what a person has opened of it; it stays so while it is out of sight
+  unfolded: Map<string, boolean> // what a person has opened or folded of it; it stays so while it is out of sight
   version: ReadonlySignal<number> // changes with what is shown of the entry
   touched: () => void
 }
@@ -52,5 +52,5 @@ export function entriesOf(conversation: Conversation, before: Entry[]): Entry[] 
 
 function makeEntry(key: string, kind: Entry['kind']): Entry {
   const version = signal(0)
-  return { key, kind, unfolded: new Set(), version, touched: () => { version.value++ } }
+  return { key, kind, unfolded: new Map(), version, touched: () => { version.value++ } }
 }

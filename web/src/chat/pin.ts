@@ -28,10 +28,12 @@ export function usePin(scroller: { current: HTMLElement | null }, list: Virtuali
       else if (moving) set(false)
     }
     const settle = () => { moving = false }
+    const open = (e: MouseEvent) => { if ((e.target as Element).closest('summary, button')) set(false) } // to read what it opens
     box.addEventListener('wheel', move, { passive: true })
     box.addEventListener('touchmove', move, { passive: true })
     box.addEventListener('pointerdown', move)
     box.addEventListener('keydown', press)
+    box.addEventListener('click', open)
     box.addEventListener('scroll', scrolled, { passive: true })
     box.addEventListener('scrollend', settle)
     box.addEventListener('to-end', toEnd)
