@@ -205,17 +205,7 @@ func TestAGUIRefuses(t *testing.T) {
 		{"large body", body(`[{"role":"user","content":"` + strings.Repeat("x", 2<<20+1) + `"}]`), "", codeBodyTooLarge},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			f := &fake{}
-			s := newTestServer(t, f, func(c *Config) { c.Settings.ImportMaxBytes = 2 << 20 })
-			text := wantText(t, ask(t, s, "POST", aguiPath, test.body), test.code)
-			if !strings.Contains(text, test.pointer+" ") {
-				t.Errorf("refused with %q, want one at %s", text, test.pointer)
-			}
-			if len(f.submitted) > 0 {
-				t.Errorf("submitted %+v", f.submitted)
-			}
-		})
+		t.Run(test.name, func(t *testing.T) { wantRefused(t, aguiPath, test.body, test.pointer, test.code) })
 	}
 }
 

@@ -156,17 +156,7 @@ func TestUIMessageRefuses(t *testing.T) {
 		{"large body", parts(`[{"type":"text","text":"` + strings.Repeat("x", 2<<20+1) + `"}]`), "", codeBodyTooLarge},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			f := &fake{}
-			s := newTestServer(t, f, func(c *Config) { c.Settings.ImportMaxBytes = 2 << 20 })
-			text := wantText(t, ask(t, s, "POST", uiPath, test.body), test.code)
-			if !strings.Contains(text, test.pointer+" ") {
-				t.Errorf("refused with %q, want one at %s", text, test.pointer)
-			}
-			if len(f.submitted) > 0 {
-				t.Errorf("submitted %+v", f.submitted)
-			}
-		})
+		t.Run(test.name, func(t *testing.T) { wantRefused(t, uiPath, test.body, test.pointer, test.code) })
 	}
 }
 

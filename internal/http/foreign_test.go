@@ -43,3 +43,18 @@ func TestForwardedPassesEachByteOnce(t *testing.T) {
 		}
 	}
 }
+
+// wantRefused fails unless a body is refused in one line of text that names its place,
+// with nothing submitted.
+func wantRefused(t *testing.T, path, body, pointer string, want code) {
+	t.Helper()
+	f := &fake{}
+	s := newTestServer(t, f, func(c *Config) { c.Settings.ImportMaxBytes = 2 << 20 })
+	text := wantText(t, ask(t, s, "POST", path, body), want)
+	if !strings.Contains(text, pointer+" ") {
+		t.Errorf("refused with %q, want one at %s", text, pointer)
+	}
+	if len(f.submitted) > 0 {
+		t.Errorf("submitted %+v", f.submitted)
+	}
+}
